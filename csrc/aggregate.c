@@ -1,0 +1,315 @@
+/* aggregate.c - see aggregate.h. */
+#include "aggregate.h"
+
+#include <math.h>
+
+#include "exact_sum.h"
+
+#define SIGN (UINT64_C(1) << 63)
+
+/* ---- count ---- */
+
+static bool count_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a, (void)c, (void)row;
+  ++*(int64_t *)state;
+  return true;
+}
+
+static ps_code put_bits(out_rows *rows, int32_t to, uint64_t bits) {
+  return out_put_bits(rows, to, bits) ? PS_OK : PS_NO_MEMORY;
+}
+
+static ps_code put_null(out_rows *rows, int32_t to) { return out_put_null(rows, to) ? PS_OK : PS_NO_MEMORY; }
+
+static ps_code count_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
+  (void)a;
+  return put_bits(rows, to, *(const uint64_t *)state);
+}
+
+/* ---- sum and avg of integers: 128 bits hold 2^64 values of 64 bits, so only the final result can be too large ---- */
+
+typedef struct {
+  int128 sum;
+  int64_t n;
+} integer_state;
+
+static bool integer_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  integer_state *s = state;
+  uint64_t bits = column_bits(c, row);
+  s->sum += type_is_unsigned(a->type) ? (int128)bits : (int128)(int64_t)bits;
+  s->n++;
+  return true;
+}
+
+static ps_code integer_sum_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
+  (void)a;
+  const integer_state *s = state;
+  if (s->n == 0) return put_null(rows, to);
+  if (s->sum > INT64_MAX || s->sum < INT64_MIN) return PS_OVERFLOW;
+  return put_bits(rows, to, (uint64_t)(int64_t)s->sum);
+}
+
+/* sum / n to the nearest double. The dividend is shifted up until the quotient has more than 54 bits; a remainder then
+   only matters as a sticky last bit, and converting the quotient rounds once. */
+static double divide(int128 sum, int64_t n) {
+  if (sum == 0) return 0.0;
+  uint128 magnitude = sum < 0 ? -(uint128)sum : (uint128)sum;
+  uint64_t high = (uint64_t)(magnitude >> 64);
+  int shift = high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)magnitude);
+  magnitude <<= shift;
+  uint128 quotient = magnitude / (uint64_t)n;
+  if (magnitude % (uint64_t)n) quotient |= 1;
+  double result = ldexp((double)quotient, -shift);
+  return sum < 0 ? -result : result;
+}
+
+static ps_code integer_avg_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
+  (void)a;
+  const integer_state *s = state;
+  return s->n ? put_bits(rows, to, double_bits(divide(s->sum, s->n))) : put_null(rows, to);
+}
+
+/* ---- sum and avg of floats ---- */
+
+typedef struct {
+  ps_exact_sum sum;
+  int64_t n;
+} float_state;
+
+static bool float_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
+  float_state *s = state;
+  if (!exact_sum_add(&s->sum, bits_double(column_bits(c, row)))) return false;
+  s->n++;
+  return true;
+}
+
+static ps_code float_sum_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
+  (void)a;
+  const float_state *s = state;
+  return s->n ? put_bits(rows, to, double_bits(exact_sum_round(&s->sum))) : put_null(rows, to);
+}
+
+static ps_code float_avg_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
+  (void)a;
+  const float_state *s = state;
+  if (s->n == 0) return put_null(rows, to);
+  return put_bits(rows, to, double_bits(exact_sum_round(&s->sum) / (double)s->n));
+}
+
+static void float_drop(void *state) { exact_sum_clear(&((float_state *)state)->sum); }
+
+/* ---- min, max, first, last of fixed-width values ---- */
+
+typedef struct {
+  uint64_t bits;
+  int64_t n;
+} value_state;
+
+/* Bits whose unsigned order is the order of the values: -0.0 below 0.0, every NaN (as one NaN) above +inf. */
+static uint64_t ordered(uint64_t bits, ps_type type) {
+  if (type_is_unsigned(type)) return bits;
+  if (!type_is_float(type)) return bits ^ SIGN;
+  if (isnan(bits_double(bits))) return double_bits((double)NAN) | SIGN;
+  return bits & SIGN ? ~bits : bits | SIGN;
+}
+
+static uint64_t canonical(uint64_t bits, ps_type type) {
+  return type_is_float(type) && isnan(bits_double(bits)) ? double_bits((double)NAN) & ~SIGN : bits;
+}
+
+static bool min_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  value_state *s = state;
+  uint64_t bits = canonical(column_bits(c, row), a->type);
+  if (s->n++ == 0 || ordered(bits, a->type) < ordered(s->bits, a->type)) s->bits = bits;
+  return true;
+}
+
+static bool max_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  value_state *s = state;
+  uint64_t bits = canonical(column_bits(c, row), a->type);
+  if (s->n++ == 0 || ordered(bits, a->type) > ordered(s->bits, a->type)) s->bits = bits;
+  return true;
+}
+
+static bool first_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
+  value_state *s = state;
+  if (s->n++ == 0) s->bits = column_bits(c, row);
+  return true;
+}
+
+static bool last_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
+  value_state *s = state;
+  s->n++;
+  s->bits = column_bits(c, row);
+  return true;
+}
+
+static ps_code value_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
+  (void)a;
+  const value_state *s = state;
+  return s->n ? put_bits(rows, to, s->bits) : put_null(rows, to);
+}
+
+/* ---- min, max, first, last of strings: the state owns a copy, since the batch goes before the window does ---- */
+
+typedef struct {
+  uint8_t *data; /* NULL: none yet */
+  int64_t length, capacity;
+} bytes_state;
+
+static bool bytes_keep(bytes_state *s, bytes b) {
+  if (!memory_grow((void **)&s->data, &s->capacity, b.length + 1, 1)) return false;
+  if (b.length) memcpy(s->data, b.data, (size_t)b.length);
+  s->length = b.length;
+  return true;
+}
+
+static int bytes_compare(bytes x, const bytes_state *y) {
+  int64_t shorter = x.length < y->length ? x.length : y->length;
+  int order = shorter ? memcmp(x.data, y->data, (size_t)shorter) : 0;
+  return order ? order : (x.length > y->length) - (x.length < y->length);
+}
+
+static bool bytes_min_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
+  bytes_state *s = state;
+  bytes b = column_bytes(c, row);
+  return s->data && bytes_compare(b, s) >= 0 ? true : bytes_keep(s, b);
+}
+
+static bool bytes_max_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
+  bytes_state *s = state;
+  bytes b = column_bytes(c, row);
+  return s->data && bytes_compare(b, s) <= 0 ? true : bytes_keep(s, b);
+}
+
+static bool bytes_first_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
+  bytes_state *s = state;
+  return s->data ? true : bytes_keep(s, column_bytes(c, row));
+}
+
+static bool bytes_last_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
+  return bytes_keep(state, column_bytes(c, row));
+}
+
+static ps_code bytes_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
+  (void)a;
+  const bytes_state *s = state;
+  if (!s->data) return put_null(rows, to);
+  return out_put_bytes(rows, to, s->data, s->length) ? PS_OK : PS_NO_MEMORY;
+}
+
+static void bytes_drop(void *state) { memory_free(((bytes_state *)state)->data); }
+
+/* ---- udf: the state is the window's number; the user's objects live in Python ---- */
+
+static bool udf_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a, (void)state, (void)c, (void)row;
+  return true;
+}
+
+/* ---- which code runs for which function and type ---- */
+
+typedef struct {
+  bool (*add)(const aggregate *, void *, const column *, int64_t);
+  ps_code (*finish)(const aggregate *, const void *, out_rows *, int32_t);
+  void (*drop)(void *);
+  size_t size;
+} routine;
+
+static const routine integer_code[PS_FUNCTIONS] = {
+    [PS_COUNT] = {count_add, count_finish, NULL, sizeof(int64_t)},
+    [PS_SUM] = {integer_add, integer_sum_finish, NULL, sizeof(integer_state)},
+    [PS_AVG] = {integer_add, integer_avg_finish, NULL, sizeof(integer_state)},
+    [PS_MIN] = {min_add, value_finish, NULL, sizeof(value_state)},
+    [PS_MAX] = {max_add, value_finish, NULL, sizeof(value_state)},
+    [PS_FIRST] = {first_add, value_finish, NULL, sizeof(value_state)},
+    [PS_LAST] = {last_add, value_finish, NULL, sizeof(value_state)},
+    [PS_UDF] = {udf_add, count_finish, NULL, sizeof(int64_t)},
+};
+
+static const routine float_code[PS_FUNCTIONS] = {
+    [PS_SUM] = {float_add, float_sum_finish, float_drop, sizeof(float_state)},
+    [PS_AVG] = {float_add, float_avg_finish, float_drop, sizeof(float_state)},
+    [PS_MIN] = {min_add, value_finish, NULL, sizeof(value_state)},
+    [PS_MAX] = {max_add, value_finish, NULL, sizeof(value_state)},
+    [PS_FIRST] = {first_add, value_finish, NULL, sizeof(value_state)},
+    [PS_LAST] = {last_add, value_finish, NULL, sizeof(value_state)},
+};
+
+static const routine bytes_code[PS_FUNCTIONS] = {
+    [PS_MIN] = {bytes_min_add, bytes_finish, bytes_drop, sizeof(bytes_state)},
+    [PS_MAX] = {bytes_max_add, bytes_finish, bytes_drop, sizeof(bytes_state)},
+    [PS_FIRST] = {bytes_first_add, bytes_finish, bytes_drop, sizeof(bytes_state)},
+    [PS_LAST] = {bytes_last_add, bytes_finish, bytes_drop, sizeof(bytes_state)},
+};
+
+static const routine *routine_for(ps_function function, ps_type type) {
+  if (type_is_bytes(type)) return &bytes_code[function];
+  return type_is_float(type) ? &float_code[function] : &integer_code[function];
+}
+
+/* ---- all aggregates of a query ---- */
+
+bool aggregates_init(aggregates *all, const ps_query *query) {
+  *all = (aggregates){.n = query->aggregates, .udf = -1};
+  all->each = memory_new((size_t)all->n * sizeof *all->each);
+  if (!all->each) return false;
+  for (int32_t i = 0; i < all->n; i++) {
+    const ps_aggregate *from = &query->aggregate[i];
+    ps_type type = from->column < 0 ? PS_I64 : query->column_types[from->column];
+    const routine *run = routine_for(from->function, type);
+    assert(run->add && "pystream/plan.py lets no other function and type through");
+    all->each[i] = (aggregate){from->column, from->mask, type,       all->state_size, type_is_bytes(type),
+                               run->add,     run->finish, run->drop};
+    all->state_size += (int64_t)((run->size + 15) / 16 * 16);
+    if (from->function == PS_UDF) all->udf = i;
+  }
+  return true;
+}
+
+void aggregates_free(aggregates *all) { memory_free(all->each); }
+
+/* Whether the row counts for this aggregate. */
+static bool counts(const aggregate *a, const batch *b, int64_t row) {
+  if (a->mask >= 0 && !column_bool(&b->columns[a->mask], row)) return false;
+  return a->column < 0 || !column_is_null(&b->columns[a->column], row);
+}
+
+bool aggregates_add(const aggregates *all, uint8_t *state, const batch *b, int64_t row) {
+  for (int32_t i = 0; i < all->n; i++) {
+    const aggregate *a = &all->each[i];
+    const column *c = a->column < 0 ? NULL : &b->columns[a->column];
+    if (counts(a, b, row) && !a->add(a, state + a->offset, c, row)) return false;
+  }
+  return true;
+}
+
+void aggregates_drop(const aggregates *all, uint8_t *state) {
+  for (int32_t i = 0; i < all->n; i++) {
+    const aggregate *a = &all->each[i];
+    if (a->drop) a->drop(state + a->offset);
+  }
+}
+
+ps_code aggregates_finish(const aggregates *all, const uint8_t *state, out_rows *rows, int32_t to, int32_t *failed) {
+  for (int32_t i = 0; i < all->n; i++) {
+    const aggregate *a = &all->each[i];
+    ps_code code = a->finish(a, state + a->offset, rows, to + i);
+    if (code != PS_OK) {
+      *failed = i;
+      return code;
+    }
+  }
+  return PS_OK;
+}
+
+int64_t *aggregates_udf_window(const aggregates *all, uint8_t *state) {
+  return (int64_t *)(void *)(state + all->each[all->udf].offset);
+}

@@ -1,0 +1,43 @@
+/*
+ * aggregate.h - the window functions.
+ *
+ * A window's state is one block of bytes: the state of each aggregate of the query, one behind the other. All zero
+ * bytes is a window that nothing fell into. Which code runs for an aggregate is looked up once, by function and type.
+ */
+#pragma once
+
+#include "base.h"
+#include "batch.h"
+#include "output.h"
+
+typedef struct aggregate aggregate;
+
+struct aggregate {
+  int32_t column;
+  int32_t mask;
+  ps_type type;    /* of the column; PS_I64 where there is none */
+  int64_t offset;  /* of this aggregate's state in the window's block */
+  bool is_bytes;   /* its output column is a string */
+  bool (*add)(const aggregate *a, void *state, const column *c, int64_t row); /* false: out of memory */
+  ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to);
+  void (*drop)(void *state); /* frees what the state holds; NULL: nothing to free */
+};
+
+typedef struct {
+  int32_t n;
+  int32_t udf;        /* index of the PS_UDF aggregate, -1: none */
+  int64_t state_size; /* a multiple of 16, for the 128-bit sums */
+  aggregate *each;
+} aggregates;
+
+bool aggregates_init(aggregates *all, const ps_query *query);
+void aggregates_free(aggregates *all);
+
+bool aggregates_add(const aggregates *all, uint8_t *state, const batch *b, int64_t row);
+void aggregates_drop(const aggregates *all, uint8_t *state);
+
+/* Writes the results as columns `to`, `to` + 1, ...; on failure says at which aggregate. */
+ps_code aggregates_finish(const aggregates *all, const uint8_t *state, out_rows *rows, int32_t to, int32_t *failed);
+
+/* The window number kept by PS_UDF. */
+int64_t *aggregates_udf_window(const aggregates *all, uint8_t *state);

@@ -1,0 +1,76 @@
+/* batch.c - see batch.h. */
+#include "batch.h"
+
+static column view(const struct ArrowArray *a, ps_type type) {
+  column c = {.type = type, .first = a->offset};
+  if (a->null_count != 0) c.validity = a->buffers[0];
+  c.values = a->buffers[type_is_bytes(type) ? 2 : 1];
+  if (type_is_bytes(type)) c.offsets = a->buffers[1];
+  return c;
+}
+
+batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type *types) {
+  batch *b = memory_new(sizeof *b + (size_t)columns * sizeof(column));
+  if (!b) return NULL;
+  b->rows = b->rows_left = arrow->length;
+  b->keys = memory_new((size_t)b->rows * sizeof *b->keys);
+  if (!b->keys) {
+    memory_free(b);
+    return NULL;
+  }
+  for (int32_t i = 0; i < columns; i++) {
+    b->columns[i] = view(arrow->children[i], types[i]);
+    b->columns[i].first += arrow->offset;
+  }
+  return b;
+}
+
+void batch_own(batch *b, struct ArrowArray *arrow) {
+  b->arrow = *arrow;
+  arrow->release = NULL;
+}
+
+void batch_free(batch *b) {
+  if (!b) return;
+  ps_arrow_release(&b->arrow);
+  memory_free(b->keys);
+  memory_free(b);
+}
+
+void ps_arrow_release(struct ArrowArray *array) {
+  if (array->release) array->release(array);
+}
+
+uint64_t column_bits(const column *c, int64_t row) {
+  int64_t i = c->first + row;
+  switch (c->type) {
+    case PS_BOOL: return bitmap_get(c->values, i);
+    case PS_I8: return (uint64_t)(int64_t)((const int8_t *)c->values)[i];
+    case PS_I16: return (uint64_t)(int64_t)((const int16_t *)c->values)[i];
+    case PS_I32: return (uint64_t)(int64_t)((const int32_t *)c->values)[i];
+    case PS_U8: return ((const uint8_t *)c->values)[i];
+    case PS_U16: return ((const uint16_t *)c->values)[i];
+    case PS_U32: return ((const uint32_t *)c->values)[i];
+    case PS_F32: return double_bits((double)((const float *)c->values)[i]);
+    case PS_I64:
+    case PS_U64:
+    case PS_F64: return ((const uint64_t *)c->values)[i];
+    case PS_BYTES32:
+    case PS_BYTES64:
+    case PS_TYPES: break;
+  }
+  assert(!"column_bits wants a fixed-width column");
+  return 0;
+}
+
+bytes column_bytes(const column *c, int64_t row) {
+  int64_t i = c->first + row, from, to;
+  if (c->type == PS_BYTES32) {
+    const int32_t *offsets = c->offsets;
+    from = offsets[i], to = offsets[i + 1];
+  } else {
+    const int64_t *offsets = c->offsets;
+    from = offsets[i], to = offsets[i + 1];
+  }
+  return (bytes){(const uint8_t *)c->values + from, to - from};
+}

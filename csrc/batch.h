@@ -1,0 +1,71 @@
+/*
+ * batch.h - a batch of tuples: the caller's Arrow buffers, read in place.
+ *
+ * Python has checked the layout before (pystream/plan.py): the right number of columns, the right types, buffers long
+ * enough, offsets in range, no null timestamp, no null in a mask. C checks the order of the timestamps.
+ */
+#pragma once
+
+#include "base.h"
+#include "key.h"
+
+typedef struct {
+  ps_type type;
+  const uint8_t *validity; /* bitmap; NULL: no nulls */
+  const void *values;      /* fixed-width values, or the bytes of strings */
+  const void *offsets;     /* strings only */
+  int64_t first;           /* Arrow's offset: row r lies at first + r */
+} column;
+
+typedef struct batch {
+  struct ArrowArray arrow; /* owned; released by batch_free */
+  int64_t number;          /* the caller's name for it in the udf journal */
+  int64_t rows;
+  int64_t rows_left;  /* rows that the output thread has not finished with */
+  const key **keys;   /* the key of each row */
+  struct batch *next; /* in the list of batches to release */
+  column columns[];
+} batch;
+
+typedef struct {
+  const uint8_t *data;
+  int64_t length;
+} bytes;
+
+/* Views *arrow, which stays the caller's until batch_own. NULL when out of memory. */
+batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type *types);
+void batch_own(batch *b, struct ArrowArray *arrow);
+void batch_free(batch *b); /* releases the Arrow buffers if owned; may take Python's GIL, so hold no lock */
+
+static inline bool bitmap_get(const uint8_t *bitmap, int64_t i) { return bitmap[i >> 3] >> (i & 7) & 1; }
+
+static inline bool column_is_null(const column *c, int64_t row) {
+  return c->validity && !bitmap_get(c->validity, c->first + row);
+}
+
+static inline bool column_bool(const column *c, int64_t row) { return bitmap_get(c->values, c->first + row); }
+
+static inline int64_t batch_ts(const batch *b, int64_t row) {
+  const column *c = &b->columns[0];
+  return ((const int64_t *)c->values)[c->first + row];
+}
+
+static inline bool type_is_bytes(ps_type t) { return t == PS_BYTES32 || t == PS_BYTES64; }
+static inline bool type_is_float(ps_type t) { return t == PS_F32 || t == PS_F64; }
+static inline bool type_is_unsigned(ps_type t) { return t == PS_BOOL || (t >= PS_U8 && t <= PS_U64); }
+
+/* A fixed-width value widened to 64 bits: int64_t, uint64_t or the bits of a double, as the type says. */
+uint64_t column_bits(const column *c, int64_t row);
+bytes column_bytes(const column *c, int64_t row);
+
+static inline double bits_double(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static inline uint64_t double_bits(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}

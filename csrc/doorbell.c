@@ -1,0 +1,34 @@
+/* doorbell.c - see doorbell.h. */
+#include "doorbell.h"
+
+bool doorbell_init(doorbell *d) {
+  *d = (doorbell){0};
+  if (pthread_mutex_init(&d->lock, NULL) != 0) return false;
+  if (pthread_cond_init(&d->bell, NULL) == 0) return true;
+  pthread_mutex_destroy(&d->lock);
+  return false;
+}
+
+void doorbell_free(doorbell *d) {
+  pthread_cond_destroy(&d->bell);
+  pthread_mutex_destroy(&d->lock);
+}
+
+void doorbell_prepare(doorbell *d) { ps_flag_set(&d->asleep, 1); }
+
+void doorbell_skip(doorbell *d) { ps_flag_set(&d->asleep, 0); }
+
+void doorbell_sleep(doorbell *d) {
+  pthread_mutex_lock(&d->lock);
+  while (!d->rung) pthread_cond_wait(&d->bell, &d->lock);
+  d->rung = false;
+  ps_flag_set(&d->asleep, 0);
+  pthread_mutex_unlock(&d->lock);
+}
+
+void doorbell_wake(doorbell *d) {
+  pthread_mutex_lock(&d->lock);
+  d->rung = true;
+  pthread_cond_signal(&d->bell);
+  pthread_mutex_unlock(&d->lock);
+}

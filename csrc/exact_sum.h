@@ -1,0 +1,39 @@
+/*
+ * exact_sum.h - the exact sum of doubles, rounded once, whatever the order.
+ *
+ * A double is m * 2^e with a 53-bit integer m, so every sum of doubles is an integer multiple of 2^-1074. We keep that
+ * integer: adding integers is associative and commutative, hence the result does not depend on the order in which values
+ * or partial sums arrive, and rounding it once gives the double nearest to the true sum (what math.fsum returns).
+ *
+ *   narrow   one 128-bit integer counting units of 2^-80: takes values with 2^-28 <= |x| < 2^46 (and zero) in one add
+ *   wide     allocated when a value or the narrow sum does not fit: 35 limbs of 64 bits counting units of 2^-1074,
+ *            and how many NaN, +inf and -inf were seen
+ *
+ *   value = narrow * 2^-80 + wide * 2^-1074
+ *
+ * An exact zero is +0.0, as with math.fsum. NaN, or both infinities, give NaN. A sum beyond the largest double is infinite.
+ */
+#pragma once
+
+#include "base.h"
+
+#define EXACT_SUM_LIMBS 35
+
+typedef struct {
+  uint64_t limb[EXACT_SUM_LIMBS]; /* two's complement, least significant first */
+  int64_t nan, plus_inf, minus_inf;
+} exact_sum_wide;
+
+struct ps_exact_sum {
+  int128 narrow;
+  exact_sum_wide *wide; /* NULL while not needed; all zero bytes is an empty sum */
+};
+
+/* 2^63 values of the largest exponent (2^1024) and the sign must fit above the unit 2^-1074. */
+_Static_assert(EXACT_SUM_LIMBS * 64 >= 1074 + 1024 + 63 + 1, "a sum of 2^63 doubles must not overflow the wide limbs");
+
+/* False when out of memory; the sum is then unchanged. */
+bool exact_sum_add(ps_exact_sum *sum, double x);
+bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other);
+double exact_sum_round(const ps_exact_sum *sum);
+void exact_sum_clear(ps_exact_sum *sum); /* frees what it holds; it is an empty sum again */

@@ -1,0 +1,202 @@
+/* key.c - see key.h. */
+#include "key.h"
+
+#include <math.h>
+
+#include "batch.h"
+
+#define SIGN (UINT64_C(1) << 63)
+
+/* ---- the encoding ---- */
+
+static uint64_t sortable(uint64_t bits, ps_type type) {
+  if (type_is_float(type)) {
+    double x = bits_double(bits);
+    if (x == 0) bits = 0;
+    if (isnan(x)) bits = double_bits((double)NAN) & ~SIGN;
+    return bits & SIGN ? ~bits : bits | SIGN;
+  }
+  return type_is_unsigned(type) ? bits : bits ^ SIGN;
+}
+
+static uint64_t unsortable(uint64_t bits, ps_type type) {
+  if (type_is_float(type)) return bits & SIGN ? bits & ~SIGN : ~bits;
+  return type_is_unsigned(type) ? bits : bits ^ SIGN;
+}
+
+static uint8_t *put_bits(uint8_t *to, uint64_t bits) {
+  for (int shift = 56; shift >= 0; shift -= 8) *to++ = (uint8_t)(bits >> shift);
+  return to;
+}
+
+static uint8_t *put_bytes(uint8_t *to, bytes b) {
+  for (int64_t i = 0; i < b.length; i++) {
+    *to++ = b.data[i];
+    if (b.data[i] == 0) *to++ = 0xff;
+  }
+  *to++ = 0;
+  *to++ = 0;
+  return to;
+}
+
+/* How many bytes the row's key may take. */
+static int64_t encoded_bound(const batch *b, int32_t keys, int64_t row) {
+  int64_t bound = 0;
+  for (int32_t i = 1; i <= keys; i++) {
+    const column *c = &b->columns[i];
+    bound += type_is_bytes(c->type) ? 3 : 9;
+    if (type_is_bytes(c->type) && !column_is_null(c, row)) bound += 2 * column_bytes(c, row).length;
+  }
+  return bound;
+}
+
+static int64_t encode(const batch *b, int32_t keys, int64_t row, uint8_t *start) {
+  uint8_t *to = start;
+  for (int32_t i = 1; i <= keys; i++) {
+    const column *c = &b->columns[i];
+    bool null = column_is_null(c, row);
+    *to++ = null;
+    if (null) continue;
+    to = type_is_bytes(c->type) ? put_bytes(to, column_bytes(c, row))
+                                : put_bits(to, sortable(column_bits(c, row), c->type));
+  }
+  return to - start;
+}
+
+const uint8_t *key_decode(const uint8_t *at, ps_type type, key_part *out) {
+  *out = (key_part){.null = *at++ == 1};
+  if (out->null) return at;
+  if (!type_is_bytes(type)) {
+    for (int i = 0; i < 8; i++) out->bits = out->bits << 8 | *at++;
+    out->bits = unsortable(out->bits, type);
+    return at;
+  }
+  out->data = at;
+  for (; at[0] != 0 || at[1] != 0; at++) {
+    out->length++;
+    if (at[0] == 0) at++;
+  }
+  return at + 2;
+}
+
+void key_unescape(const key_part *part, uint8_t *to) {
+  const uint8_t *at = part->data;
+  for (int64_t i = 0; i < part->length; i++) {
+    to[i] = *at++;
+    if (to[i] == 0) at++;
+  }
+}
+
+int key_compare(const key *a, const key *b) {
+  int64_t shorter = a->length < b->length ? a->length : b->length;
+  int order = memcmp(a->data, b->data, (size_t)shorter);
+  return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+/* ---- sets ---- */
+
+static uint64_t hash_bytes(const uint8_t *data, int64_t length) {
+  uint64_t h = (uint64_t)length * 0x9e3779b97f4a7c15u;
+  for (; length >= 8; data += 8, length -= 8) {
+    uint64_t word;
+    memcpy(&word, data, 8);
+    h = hash_mix(h ^ word);
+  }
+  uint64_t tail = 0;
+  if (length) memcpy(&tail, data, (size_t)length);
+  return hash_mix(h ^ tail);
+}
+
+/* The slot that holds the key, or the empty one where it belongs. */
+static int64_t key_set_slot(const key_set *s, uint64_t hash, const uint8_t *data, int64_t length) {
+  int64_t mask = s->capacity - 1, i = (int64_t)hash & mask;
+  for (;; i = (i + 1) & mask) {
+    const key *k = s->slots[i];
+    if (!k) return i;
+    if (k->hash == hash && k->length == length && memcmp(k->data, data, (size_t)length) == 0) return i;
+  }
+}
+
+/* Room for one more. */
+static bool key_set_reserve(key_set *s) {
+  if (2 * (s->used + 1) <= s->capacity) return true;
+  key_set bigger = {.capacity = s->capacity ? 2 * s->capacity : 64};
+  bigger.slots = memory_new((size_t)bigger.capacity * sizeof *bigger.slots);
+  if (!bigger.slots) return false;
+  for (int64_t i = 0; i < s->capacity; i++) {
+    const key *k = s->slots[i];
+    if (k) bigger.slots[key_set_slot(&bigger, k->hash, k->data, k->length)] = k;
+  }
+  bigger.used = s->used;
+  memory_free(s->slots);
+  *s = bigger;
+  return true;
+}
+
+static key *key_new(uint64_t hash, const uint8_t *data, int64_t length) {
+  key *k = memory_new(sizeof *k + (size_t)length);
+  if (!k) return NULL;
+  k->hash = hash;
+  k->length = length;
+  if (length) memcpy(k->data, data, (size_t)length);
+  return k;
+}
+
+/* ---- the operator's table and an input's cache ---- */
+
+bool key_table_init(key_table *t) {
+  *t = (key_table){0};
+  return pthread_mutex_init(&t->lock, NULL) == 0;
+}
+
+void key_table_free(key_table *t) {
+  for (int64_t i = 0; i < t->set.capacity; i++) memory_free((void *)(uintptr_t)t->set.slots[i]);
+  memory_free(t->set.slots);
+  pthread_mutex_destroy(&t->lock);
+}
+
+static const key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *data, int64_t length) {
+  const key *k = NULL;
+  pthread_mutex_lock(&t->lock);
+  if (key_set_reserve(&t->set)) {
+    int64_t slot = key_set_slot(&t->set, hash, data, length);
+    k = t->set.slots[slot];
+    if (!k && (k = key_new(hash, data, length))) {
+      t->set.slots[slot] = k;
+      t->set.used++;
+    }
+  }
+  pthread_mutex_unlock(&t->lock);
+  return k;
+}
+
+void key_cache_init(key_cache *c, key_table *t) { *c = (key_cache){.table = t}; }
+
+void key_cache_free(key_cache *c) {
+  memory_free(c->set.slots);
+  memory_free(c->scratch);
+}
+
+static const key *key_cache_find(key_cache *c, const uint8_t *data, int64_t length) {
+  if (!key_set_reserve(&c->set)) return NULL;
+  uint64_t hash = hash_bytes(data, length);
+  int64_t slot = key_set_slot(&c->set, hash, data, length);
+  if (!c->set.slots[slot]) {
+    const key *k = key_table_intern(c->table, hash, data, length);
+    if (!k) return NULL;
+    c->set.slots[slot] = k;
+    c->set.used++;
+  }
+  return c->set.slots[slot];
+}
+
+bool key_cache_fill(key_cache *c, batch *b, int32_t keys) {
+  for (int64_t row = 0; row < b->rows; row++) {
+    int64_t bound = encoded_bound(b, keys, row);
+    if (!memory_grow((void **)&c->scratch, &c->scratch_capacity, bound, 1)) return false;
+    const key *k = key_cache_find(c, c->scratch, encode(b, keys, row, c->scratch));
+    if (!k) return false;
+    b->keys[row] = k;
+  }
+  return true;
+}

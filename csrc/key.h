@@ -1,0 +1,66 @@
+/*
+ * key.h - keys as byte strings whose memcmp order is the contract's key order.
+ *
+ * One encoding serves all key types: per column a byte 0 (value) or 1 (null, so nulls come last), then
+ *   integers   8 bytes, big-endian, sign bit flipped when signed
+ *   floats     8 bytes, sign-magnitude turned into an unsigned order; -0.0 is 0.0, every NaN is one NaN above +inf
+ *   strings    the bytes with 00 written as 00 FF, closed by 00 00, so that no key is a prefix of another
+ *
+ * Each distinct key is stored once per operator in the key_table and stays at its address until the table is freed.
+ * Each input has a key_cache in front of it, used by that input's thread alone: the table's mutex is taken only when an
+ * input meets a key for the first time.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "base.h"
+
+struct batch;
+
+typedef struct {
+  uint64_t hash;
+  int64_t length;
+  uint8_t data[];
+} key;
+
+/* Open addressing with linear probing, at most half full. */
+typedef struct {
+  const key **slots;
+  int64_t capacity; /* a power of two, or 0 */
+  int64_t used;
+} key_set;
+
+typedef struct {
+  pthread_mutex_t lock;
+  key_set set;
+} key_table;
+
+typedef struct {
+  key_table *table;
+  key_set set;
+  uint8_t *scratch;
+  int64_t scratch_capacity;
+} key_cache;
+
+bool key_table_init(key_table *t);
+void key_table_free(key_table *t);
+
+void key_cache_init(key_cache *c, key_table *t);
+void key_cache_free(key_cache *c);
+
+/* Fills b->keys from columns 1..keys. False when out of memory. */
+bool key_cache_fill(key_cache *c, struct batch *b, int32_t keys);
+
+int key_compare(const key *a, const key *b);
+
+/* The position behind a key's column that starts at `at`; what it holds goes to the callee's arguments. */
+typedef struct {
+  bool null;
+  uint64_t bits;       /* fixed-width columns */
+  const uint8_t *data; /* string columns: still escaped */
+  int64_t length;      /* bytes after unescaping */
+} key_part;
+
+const uint8_t *key_decode(const uint8_t *at, ps_type type, key_part *out);
+void key_unescape(const key_part *part, uint8_t *to);

@@ -1,0 +1,133 @@
+/* output.c - see output.h. */
+#include "output.h"
+
+bool out_rows_init(out_rows *rows, int32_t columns, const bool *is_bytes) {
+  *rows = (out_rows){.columns = columns, .column = memory_new((size_t)columns * sizeof(out_column))};
+  if (!rows->column) return false;
+  for (int32_t i = 0; i < columns; i++) rows->column[i].is_bytes = is_bytes && is_bytes[i];
+  return true;
+}
+
+static void out_column_free(out_column *c) {
+  memory_free(c->validity);
+  memory_free(c->values);
+  memory_free(c->data);
+}
+
+void out_rows_free(out_rows *rows) {
+  if (!rows->column) return;
+  for (int32_t i = 0; i < rows->columns; i++) out_column_free(&rows->column[i]);
+  memory_free(rows->column);
+}
+
+/* ---- writing ---- */
+
+static bool put_validity(out_column *c, int64_t row, bool valid) {
+  if (!memory_grow((void **)&c->validity, &c->validity_capacity, row / 8 + 1, 1)) return false;
+  uint8_t bit = (uint8_t)(1u << (row & 7));
+  if (row % 8 == 0) c->validity[row / 8] = 0;
+  c->validity[row / 8] = (uint8_t)((c->validity[row / 8] & ~bit) | (valid ? bit : 0));
+  return true;
+}
+
+/* Entry `i` of the 64-bit buffer. */
+static bool put_word(out_column *c, int64_t i, uint64_t word) {
+  if (!memory_grow(&c->values, &c->values_capacity, i + 1, sizeof(uint64_t))) return false;
+  ((uint64_t *)c->values)[i] = word;
+  return true;
+}
+
+bool out_put_bits(out_rows *rows, int32_t to, uint64_t bits) {
+  out_column *c = &rows->column[to];
+  return put_validity(c, rows->rows, true) && put_word(c, rows->rows, bits);
+}
+
+/* Where the row's string starts: the end of the row before, so that half-written rows leave no trace. */
+static int64_t string_start(const out_column *c, int64_t row) {
+  return row ? ((const int64_t *)c->values)[row] : 0;
+}
+
+uint8_t *out_put_space(out_rows *rows, int32_t to, int64_t length) {
+  out_column *c = &rows->column[to];
+  int64_t start = string_start(c, rows->rows);
+  if (!put_validity(c, rows->rows, true)) return NULL;
+  if (!put_word(c, rows->rows + 1, (uint64_t)(start + length))) return NULL;
+  if (rows->rows == 0) ((int64_t *)c->values)[0] = 0;
+  if (!memory_grow((void **)&c->data, &c->data_capacity, start + length + 1, 1)) return NULL;
+  return c->data + start;
+}
+
+bool out_put_bytes(out_rows *rows, int32_t to, const uint8_t *data, int64_t length) {
+  uint8_t *space = out_put_space(rows, to, length);
+  if (space && length) memcpy(space, data, (size_t)length);
+  return space != NULL;
+}
+
+bool out_put_null(out_rows *rows, int32_t to) {
+  out_column *c = &rows->column[to];
+  bool ok = c->is_bytes ? out_put_space(rows, to, 0) != NULL : out_put_bits(rows, to, 0);
+  return ok && put_validity(c, rows->rows, false);
+}
+
+/* ---- handing over ---- */
+
+/* A struct's only buffer is its absent bitmap, a column has no children: one function frees both. */
+static void release_array(struct ArrowArray *a) {
+  for (int64_t i = 0; i < a->n_children; i++) {
+    if (!a->children[i]) continue;
+    ps_arrow_release(a->children[i]);
+    memory_free(a->children[i]);
+  }
+  for (int64_t i = 0; i < a->n_buffers; i++) memory_free((void *)(uintptr_t)a->buffers[i]);
+  memory_free(a->children);
+  memory_free(a->buffers);
+  a->release = NULL;
+}
+
+/* The empty shell of an array with this many buffers and children. */
+static bool shell(struct ArrowArray *a, int64_t rows, int64_t buffers, int64_t children) {
+  *a = (struct ArrowArray){.length = rows, .n_buffers = buffers, .n_children = children};
+  a->buffers = memory_new((size_t)buffers * sizeof *a->buffers);
+  a->children = memory_new((size_t)children * sizeof *a->children);
+  if (!a->buffers || !a->children) {
+    memory_free(a->buffers);
+    memory_free(a->children);
+    return false;
+  }
+  a->release = release_array;
+  return true;
+}
+
+static bool fill_shell(const out_rows *rows, struct ArrowArray *to) {
+  for (int32_t i = 0; i < rows->columns; i++) {
+    to->children[i] = memory_new(sizeof(struct ArrowArray));
+    if (!to->children[i] || !shell(to->children[i], rows->rows, rows->column[i].is_bytes ? 3 : 2, 0)) return false;
+  }
+  return true;
+}
+
+bool out_rows_shell(const out_rows *rows, struct ArrowArray *to) {
+  if (!shell(to, rows->rows, 1, rows->columns)) return false;
+  if (fill_shell(rows, to)) return true;
+  ps_arrow_release(to);
+  return false;
+}
+
+static int64_t count_nulls(const out_column *c, int64_t rows) {
+  int64_t nulls = 0;
+  for (int64_t i = 0; i < rows; i++) nulls += !bitmap_get(c->validity, i);
+  return nulls;
+}
+
+void out_rows_move(out_rows *rows, struct ArrowArray *to) {
+  for (int32_t i = 0; i < rows->columns; i++) {
+    out_column *c = &rows->column[i];
+    struct ArrowArray *child = to->children[i];
+    child->null_count = count_nulls(c, rows->rows);
+    child->buffers[0] = c->validity;
+    child->buffers[1] = c->values;
+    if (c->is_bytes) child->buffers[2] = c->data;
+    *c = (out_column){.is_bytes = c->is_bytes};
+  }
+  rows->rows = 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * output.h - finished rows, built as Arrow columns.
+ *
+ * Fixed-width results are written as 64-bit values and strings with 64-bit offsets; Python casts them to the types of
+ * the output schema. A table of rows belongs to one thread at a time; export moves its buffers out without a copy.
+ */
+#pragma once
+
+#include "base.h"
+#include "batch.h"
+
+typedef struct {
+  bool is_bytes;
+  uint8_t *validity; /* bitmap */
+  int64_t validity_capacity;
+  void *values; /* 64-bit values, or int64_t offsets */
+  int64_t values_capacity;
+  uint8_t *data; /* strings only */
+  int64_t data_capacity;
+} out_column;
+
+typedef struct {
+  int32_t columns;
+  int64_t rows;
+  out_column *column;
+} out_rows;
+
+bool out_rows_init(out_rows *rows, int32_t columns, const bool *is_bytes);
+void out_rows_free(out_rows *rows);
+
+/* Put one value per column, then end the row. A row that is not ended (out of memory on the way) does not exist. */
+bool out_put_bits(out_rows *rows, int32_t to, uint64_t bits);
+bool out_put_bytes(out_rows *rows, int32_t to, const uint8_t *data, int64_t length);
+bool out_put_null(out_rows *rows, int32_t to);
+static inline void out_end_row(out_rows *rows) { rows->rows++; }
+
+/* Room for a string of this length, to be filled by the caller. NULL when out of memory. */
+uint8_t *out_put_space(out_rows *rows, int32_t to, int64_t length);
+
+/* Handing over in two steps, so that two tables can go together or not at all: an array of the right shape without
+   contents (false when out of memory), and then the move of all rows into it, which leaves the table empty. */
+bool out_rows_shell(const out_rows *rows, struct ArrowArray *to);
+void out_rows_move(out_rows *rows, struct ArrowArray *to);

@@ -1,0 +1,138 @@
+/*
+ * pystream.h - the whole border between C and its callers.
+ *
+ * This file is read twice: by the C compiler as a header and by cffi as the list of what Python may call. It therefore
+ * holds declarations only; base.h includes the standard headers it needs before it.
+ *
+ * Every function that can fail returns a ps_code. On anything but PS_OK (and the PS_EMPTY / PS_END answers of
+ * ps_operator_take) the object is as it was before the call, unless the comment says otherwise.
+ */
+#pragma once
+
+#define PS_ABI 1 /* raised with every change of this file; _native.py refuses an extension with another number */
+
+typedef enum {
+  PS_OK = 0,
+  PS_EMPTY,     /* take: nothing finished within the time given */
+  PS_END,       /* take: every input is closed and every row has been taken */
+  PS_FULL,      /* add: the input already holds as many tuples as it may */
+  PS_NO_MEMORY, /* an allocation failed */
+  PS_NO_THREAD, /* the system refused to start a thread */
+  PS_DISORDER,  /* a timestamp below the input's latest, or negative: ps_fault says where */
+  PS_CLOSED,    /* the input or the whole operator takes nothing more */
+  PS_OVERFLOW   /* a sum of integers left int64: ps_fault says in which window and aggregate */
+} ps_code;
+
+/* How a column's values lie in its Arrow buffers. */
+typedef enum {
+  PS_BOOL,
+  PS_I8,
+  PS_I16,
+  PS_I32,
+  PS_I64,
+  PS_U8,
+  PS_U16,
+  PS_U32,
+  PS_U64,
+  PS_F32,
+  PS_F64,
+  PS_BYTES32, /* string or binary with 32-bit offsets */
+  PS_BYTES64, /* large_string or large_binary */
+  PS_TYPES    /* how many there are */
+} ps_type;
+
+typedef enum { PS_COUNT, PS_SUM, PS_AVG, PS_MIN, PS_MAX, PS_FIRST, PS_LAST, PS_UDF, PS_FUNCTIONS } ps_function;
+
+typedef enum { PS_MQ, PS_DESIGNS } ps_design;
+
+/* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1 means none. */
+typedef struct {
+  ps_function function;
+  int32_t column; /* the values */
+  int32_t mask;   /* a PS_BOOL column without nulls: only rows where it is true count */
+} ps_aggregate;
+
+/* Column 0 of every batch is the timestamp (PS_I64, no nulls), columns 1..keys are the key, the others are values and masks. */
+typedef struct {
+  int64_t size;
+  int64_t advance;
+  int32_t columns;
+  const ps_type *column_types;
+  int32_t keys;
+  int32_t aggregates;
+  const ps_aggregate *aggregate;
+} ps_query;
+
+/* What went wrong, in numbers; Python makes the sentence. */
+typedef struct {
+  int64_t row;       /* PS_DISORDER: row of the batch */
+  int64_t ts;        /* PS_DISORDER: the offending timestamp; PS_OVERFLOW: the window's start */
+  int64_t latest;    /* PS_DISORDER: the timestamp it had to reach */
+  int32_t aggregate; /* PS_OVERFLOW: index of the aggregate */
+} ps_fault;
+
+/* Arrow's C data interface, as published in its specification. */
+struct ArrowArray {
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void **buffers;
+  struct ArrowArray **children;
+  struct ArrowArray *dictionary;
+  void (*release)(struct ArrowArray *);
+  void *private_data;
+};
+
+typedef struct ps_operator ps_operator;
+
+typedef struct {
+  int64_t tuples_in; /* tuples accepted so far, over all inputs */
+  int64_t pending;   /* tuples accepted and not yet merged */
+  int64_t rows_out;  /* output rows finished so far, taken or not */
+} ps_stats;
+
+/* Starts the operator's own thread. The query is copied. */
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int64_t max_pending, ps_operator **out);
+
+/* Takes the batch whole and moves it out of *batch, or not at all (then *batch still belongs to the caller). The
+   number names the batch in the udf journal. Calls may run together with every call but free. */
+ps_code ps_operator_add(ps_operator *op, int32_t input, int64_t number, struct ArrowArray *batch, ps_fault *fault);
+
+/* Waits until `rows` more tuples fit into the input: PS_OK, PS_FULL after `ms` milliseconds, or PS_CLOSED. */
+ps_code ps_operator_wait_space(ps_operator *op, int32_t input, int64_t rows, int32_t ms);
+
+/* Promises that the input sends nothing below `ts` any more. */
+ps_code ps_operator_heartbeat(ps_operator *op, int32_t input, int64_t ts, ps_fault *fault);
+
+/* Promises that the input sends nothing more; closing twice is allowed. */
+ps_code ps_operator_close(ps_operator *op, int32_t input);
+
+/* Moves all finished rows into *out: ts, keys, aggregates (PS_UDF as a window number). Waits up to `ms` for the first.
+   With PS_UDF in the query, *journal gets the steps (window number, its start, batch number, row) the user's objects
+   must take before those rows are read; window -1 says that the batch is done with. Rows of windows before a failure come first. */
+ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, struct ArrowArray *journal, ps_fault *fault);
+
+/* Makes every waiting or later call return PS_CLOSED and the operator's thread end soon. */
+void ps_operator_cancel(ps_operator *op);
+
+/* Cancels, joins the thread, frees everything. No other call may run. NULL is allowed. */
+void ps_operator_free(ps_operator *op);
+
+void ps_operator_stats(ps_operator *op, ps_stats *out);
+
+/* Exact sums of doubles, for tests and for merging partial results (exact_sum.h says how it works). */
+typedef struct ps_exact_sum ps_exact_sum;
+ps_exact_sum *ps_exact_sum_new(void);
+ps_code ps_exact_sum_add_all(ps_exact_sum *sum, const double *values, int64_t n);
+ps_code ps_exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other);
+double ps_exact_sum_round(const ps_exact_sum *sum);
+void ps_exact_sum_free(ps_exact_sum *sum);
+
+/* For tests: allocations alive now, and a countdown after which the next ones fail (0: never). */
+int64_t ps_memory_live(void);
+void ps_memory_fail_after(int64_t allocations);
+
+/* Drops an Arrow array that was exported and not moved; one that was moved is left alone. */
+void ps_arrow_release(struct ArrowArray *array);

@@ -1,0 +1,105 @@
+/* sink.c - see sink.h. */
+#include "sink.h"
+
+#include "wait.h"
+
+#define JOURNAL_WORTH 4096   /* steps for which the reader is woken although no row is finished: a page or two of work */
+
+bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max) {
+  *s = (sink){.rows_max = rows_max};
+  if (pthread_mutex_init(&s->lock, NULL) != 0) return false;
+  bool filled = wait_init(&s->filled), taken = wait_init(&s->taken);
+  if (filled && taken && out_rows_init(&s->rows, columns, is_bytes) &&
+      out_rows_init(&s->journal, journal_columns, NULL)) {
+    return true;
+  }
+  out_rows_free(&s->rows);
+  if (taken) pthread_cond_destroy(&s->taken);
+  if (filled) pthread_cond_destroy(&s->filled);
+  pthread_mutex_destroy(&s->lock);
+  return false;
+}
+
+void sink_free(sink *s) {
+  out_rows_free(&s->journal);
+  out_rows_free(&s->rows);
+  pthread_cond_destroy(&s->taken);
+  pthread_cond_destroy(&s->filled);
+  pthread_mutex_destroy(&s->lock);
+}
+
+/* ---- output thread ---- */
+
+static bool full(const sink *s) { return s->rows.rows >= s->rows_max || s->journal.rows >= s->rows_max; }
+
+bool sink_lock(sink *s) {
+  pthread_mutex_lock(&s->lock);
+  while (full(s) && !s->cancelled) pthread_cond_wait(&s->taken, &s->lock);
+  if (!s->cancelled) return true;
+  pthread_mutex_unlock(&s->lock);
+  return false;
+}
+
+static bool worth_taking(const sink *s) { return s->rows.rows || s->journal.rows >= JOURNAL_WORTH; }
+
+void sink_unlock(sink *s) {
+  if (worth_taking(s)) pthread_cond_signal(&s->filled);
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_end(sink *s, ps_code failure, const ps_fault *fault) {
+  pthread_mutex_lock(&s->lock);
+  s->ended = true;
+  s->failure = failure;
+  s->fault = *fault;
+  pthread_cond_broadcast(&s->filled);
+  pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- reader ---- */
+
+static ps_code take_all(sink *s, struct ArrowArray *rows, struct ArrowArray *journal) {
+  if (!out_rows_shell(&s->rows, rows)) return PS_NO_MEMORY;
+  if (!out_rows_shell(&s->journal, journal)) {
+    ps_arrow_release(rows);
+    return PS_NO_MEMORY;
+  }
+  s->rows_out += s->rows.rows;
+  out_rows_move(&s->rows, rows);
+  out_rows_move(&s->journal, journal);
+  pthread_cond_signal(&s->taken);
+  return PS_OK;
+}
+
+static ps_code verdict(const sink *s, ps_fault *fault) {
+  if (s->failure != PS_OK) *fault = s->fault;
+  if (s->failure != PS_OK) return s->failure;
+  if (s->ended) return PS_END;
+  return s->cancelled ? PS_CLOSED : PS_EMPTY;
+}
+
+ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal, ps_fault *fault) {
+  moment until = moment_in(ms);
+  pthread_mutex_lock(&s->lock);
+  bool in_time = ms > 0;
+  while (!worth_taking(s) && !s->ended && !s->cancelled && in_time) in_time = wait_until(&s->filled, &s->lock, until);
+  bool any = s->rows.rows || s->journal.rows;
+  ps_code code = any ? take_all(s, rows, journal) : verdict(s, fault);
+  pthread_mutex_unlock(&s->lock);
+  return code;
+}
+
+void sink_cancel(sink *s) {
+  pthread_mutex_lock(&s->lock);
+  s->cancelled = true;
+  pthread_cond_broadcast(&s->filled);
+  pthread_cond_broadcast(&s->taken);
+  pthread_mutex_unlock(&s->lock);
+}
+
+int64_t sink_rows_out(sink *s) {
+  pthread_mutex_lock(&s->lock);
+  int64_t n = s->rows_out + s->rows.rows;
+  pthread_mutex_unlock(&s->lock);
+  return n;
+}

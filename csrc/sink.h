@@ -1,0 +1,39 @@
+/*
+ * sink.h - where the output thread puts finished rows and the reader takes them.
+ *
+ * One mutex guards everything here. The output thread fills the table of rows in place and the reader takes it whole,
+ * so rows gather into large batches just when the reader is slow. The output thread waits while more than `rows_max`
+ * rows lie here: a stalled reader stalls the merge, which fills the queues, which stalls the inputs.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "output.h"
+
+typedef struct {
+  pthread_mutex_t lock;
+  pthread_cond_t filled; /* the reader waits */
+  pthread_cond_t taken;  /* the output thread waits */
+  out_rows rows;
+  out_rows journal; /* steps of the user's objects; without udf it has no columns */
+  int64_t rows_max;
+  int64_t rows_out; /* all rows finished so far */
+  bool ended;       /* no more rows will come */
+  bool cancelled;
+  ps_code failure;
+  ps_fault fault;
+} sink;
+
+bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max);
+void sink_free(sink *s);
+
+/* Output thread: lock, write to s->rows or s->journal, unlock. Lock waits for room; false when cancelled (not locked). */
+bool sink_lock(sink *s);
+void sink_unlock(sink *s);
+void sink_end(sink *s, ps_code failure, const ps_fault *fault);
+
+/* Reader. */
+ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal, ps_fault *fault);
+void sink_cancel(sink *s);
+int64_t sink_rows_out(sink *s);

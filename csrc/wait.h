@@ -1,0 +1,18 @@
+/* wait.h - condition variables with a time limit, on a clock that never jumps. */
+#pragma once
+
+#include <pthread.h>
+
+#include "base.h"
+
+bool wait_init(pthread_cond_t *cond);
+
+/* A moment `ms` milliseconds from now, for wait_until. */
+typedef struct {
+  int64_t ns;
+} moment;
+
+moment moment_in(int32_t ms);
+
+/* Like pthread_cond_wait; false once the moment has passed. */
+bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, moment until);

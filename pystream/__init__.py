@@ -1,0 +1,53 @@
+"""Deterministic multiway sliding-window aggregation of timestamp-sorted streams.
+
+>>> import pystream as ps
+>>> query = ps.Query(ps.Window(size=30, advance=3), key="meter", aggregates={"n": ps.count(), "mean": ps.avg("cons")})
+>>> table = ps.aggregate(query, [a, b, c, d])
+"""
+
+from __future__ import annotations
+
+import pkgutil
+
+# With `pip install .` and Python started in the source tree, this folder hides the installed one; the compiled extension
+# lies only there. Both are searched, this one first.
+__path__ = pkgutil.extend_path(__path__, __name__)
+
+from pystream.batch_run import aggregate  # noqa: E402 - after the search path is right
+from pystream.errors import (  # noqa: E402
+    BackpressureError,
+    ClosedError,
+    DisorderError,
+    PystreamError,
+    SchemaError,
+    SumOverflowError,
+    UdfError,
+)
+from pystream.functions import avg, count, first, last, max, min, sum, udf  # noqa: E402
+from pystream.operator import Operator  # noqa: E402
+from pystream.query import Query, Window  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackpressureError",
+    "ClosedError",
+    "DisorderError",
+    "Operator",
+    "PystreamError",
+    "Query",
+    "SchemaError",
+    "SumOverflowError",
+    "UdfError",
+    "Window",
+    "__version__",
+    "aggregate",
+    "avg",
+    "count",
+    "first",
+    "last",
+    "max",
+    "min",
+    "sum",
+    "udf",
+]

@@ -1,0 +1,219 @@
+"""The only module that touches the compiled extension: handles, codes, and what they mean in Python."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pystream import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+try:
+    from pystream._core import ffi, lib
+except ImportError as error:  # a source tree without a build
+    raise ImportError(
+        "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
+    ) from error
+
+ABI = 1
+if lib.PS_ABI != ABI:
+    raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
+
+#: How long one C call may wait before Python looks for signals such as Ctrl-C.
+WAIT_MS = 50
+
+DESIGNS = {"mq": lib.PS_MQ}
+FUNCTIONS = {name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")}
+TYPES = {
+    name: getattr(lib, f"PS_{name}")
+    for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
+}
+
+
+class Fault(Exception):  # noqa: N818 - not an error for users: the operator turns it into one
+    """A C call failed: the code and the numbers that go with it."""
+
+    def __init__(self, code: int, fault: Any) -> None:
+        super().__init__(code)
+        self.code = code
+        self.row = fault.row
+        self.ts = fault.ts
+        self.latest = fault.latest
+        self.aggregate = fault.aggregate
+
+
+def _raise_if_broken(code: int) -> None:
+    """Turn the codes that mean the same everywhere into exceptions."""
+    if code == lib.PS_NO_MEMORY:
+        raise MemoryError("pystream could not allocate memory")
+    if code == lib.PS_NO_THREAD:
+        raise errors.PystreamError("the system refused to start a thread")
+
+
+def _free(handle: Any, pid: int) -> None:
+    """Free the operator, but not in a forked child: its thread lives in the parent only."""
+    if os.getpid() == pid:
+        lib.ps_operator_free(handle)
+
+
+class Handle:
+    """An operator in C. Calls release the GIL; the operator is freed with this object, or at exit.
+
+    Any thread may call anything at any time: `free` waits for the calls under way, later ones get a ClosedError.
+    """
+
+    def __init__(
+        self,
+        window: tuple[int, int],
+        column_types: list[str],
+        keys: int,
+        aggregates: list[tuple[str, int, int]],
+        inputs: int,
+        design: str,
+        max_pending: int,
+    ) -> None:
+        types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
+        each = ffi.new("ps_aggregate[]", [(FUNCTIONS[f], column, mask) for f, column, mask in aggregates])
+        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
+        out = ffi.new("ps_operator **")
+        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], max_pending, out))
+        self._op = out[0]
+        self._pid = os.getpid()
+        self._release = weakref.finalize(self, _free, self._op, self._pid)
+        self._idle = threading.Condition()
+        self._calls = 0
+        self._ended = False
+
+    @contextmanager
+    def _call(self) -> Iterator[Any]:
+        """Hold the operator for one C call."""
+        with self._idle:
+            if self._ended or self._pid != os.getpid():
+                raise errors.ClosedError("the operator has ended")
+            self._calls += 1
+        try:
+            yield self._op
+        finally:
+            with self._idle:
+                self._calls -= 1
+                self._idle.notify_all()
+
+    def add(self, input: int, number: int, batch: pa.RecordBatch) -> bool:
+        """Hand the batch over; False when the input has no room for it."""
+        array = ffi.new("struct ArrowArray *")
+        fault = ffi.new("ps_fault *")
+        with self._call() as op:
+            batch._export_to_c(int(ffi.cast("uintptr_t", array)))
+            code = lib.ps_operator_add(op, input, number, array, fault)
+            lib.ps_arrow_release(array)
+        _raise_if_broken(code)
+        if code not in (lib.PS_OK, lib.PS_FULL):
+            raise Fault(code, fault)
+        return bool(code == lib.PS_OK)
+
+    def wait_space(self, input: int, rows: int, ms: int) -> bool:
+        """Wait until the input has room for so many rows; False when the time is over."""
+        with self._call() as op:
+            code = lib.ps_operator_wait_space(op, input, rows, ms)
+        if code == lib.PS_CLOSED:
+            raise Fault(code, ffi.new("ps_fault *"))
+        return bool(code == lib.PS_OK)
+
+    def heartbeat(self, input: int, ts: int) -> None:
+        """Promise that the input sends nothing below `ts` any more."""
+        fault = ffi.new("ps_fault *")
+        with self._call() as op:
+            code = lib.ps_operator_heartbeat(op, input, ts, fault)
+        if code != lib.PS_OK:
+            raise Fault(code, fault)
+
+    def close(self, input: int) -> None:
+        """Promise that the input sends nothing more."""
+        with self._call() as op:
+            lib.ps_operator_close(op, input)
+
+    def take(self, ms: int, schema: pa.Schema, journal_schema: pa.Schema) -> tuple[pa.RecordBatch, pa.RecordBatch] | None:
+        """Finished rows and the journal of user objects; None when there are none in time; StopIteration at the end."""
+        rows, journal = ffi.new("struct ArrowArray *"), ffi.new("struct ArrowArray *")
+        fault = ffi.new("ps_fault *")
+        with self._call() as op:
+            code = lib.ps_operator_take(op, ms, rows, journal, fault)
+        if code == lib.PS_EMPTY:
+            return None
+        if code == lib.PS_END:
+            raise StopIteration
+        _raise_if_broken(code)
+        if code != lib.PS_OK:
+            raise Fault(code, fault)
+        return _import(rows, schema), _import(journal, journal_schema)
+
+    def cancel(self) -> None:
+        """Make every call that waits, now or later, return; a freed operator stays freed."""
+        with self._idle:
+            if self._release.alive and self._pid == os.getpid():
+                lib.ps_operator_cancel(self._op)
+
+    def free(self) -> None:
+        """End all calls under way, join the thread, free everything."""
+        self.cancel()
+        with self._idle:
+            self._ended = True
+            self._idle.wait_for(lambda: self._calls == 0)
+            self._release()
+
+    def stats(self) -> dict[str, int]:
+        """Counters."""
+        stats = ffi.new("ps_stats *")
+        with self._call() as op:
+            lib.ps_operator_stats(op, stats)
+        return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out")}
+
+
+def _import(array: Any, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch._import_from_c(int(ffi.cast("uintptr_t", array)), schema)
+
+
+def is_closed(fault: Fault) -> bool:
+    """Whether the call came too late."""
+    return bool(fault.code == lib.PS_CLOSED)
+
+
+def is_overflow(fault: Fault) -> bool:
+    """Whether a sum of integers left int64."""
+    return bool(fault.code == lib.PS_OVERFLOW)
+
+
+class ExactSum:
+    """The exact sum of floats, whatever the order; see csrc/exact_sum.h."""
+
+    def __init__(self) -> None:
+        self._sum = ffi.gc(lib.ps_exact_sum_new(), lib.ps_exact_sum_free)
+
+    def add(self, values: list[float]) -> None:
+        """Add all values."""
+        _raise_if_broken(lib.ps_exact_sum_add_all(self._sum, ffi.new("double[]", values), len(values)))
+
+    def combine(self, other: ExactSum) -> None:
+        """Add another sum."""
+        _raise_if_broken(lib.ps_exact_sum_combine(self._sum, other._sum))
+
+    def round(self) -> float:
+        """Give the double nearest to the exact sum."""
+        return float(lib.ps_exact_sum_round(self._sum))
+
+
+def memory_live() -> int:
+    """How many allocations of the C core are alive."""
+    return int(lib.ps_memory_live())
+
+
+def memory_fail_after(allocations: int) -> None:
+    """Let so many allocations minus one succeed and then fail all; 0 switches it off. For tests."""
+    lib.ps_memory_fail_after(allocations)

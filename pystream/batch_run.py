@@ -1,0 +1,161 @@
+"""`aggregate`: run a query over whole inputs, each read by a thread of its own, and give the result as a table."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pystream import functions
+from pystream.errors import ClosedError, SchemaError
+from pystream.ingest import batches
+from pystream.operator import Operator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pystream.query import Query
+
+#: Rows handed over at a time: large enough that Python's share is small, small enough that inputs start together.
+SLICE_ROWS = 1 << 16
+
+#: How long to wait for readers after a failure. A reader that hangs in the user's own code cannot be stopped.
+PATIENCE_S = 1.0
+
+
+def aggregate(
+    query: Query,
+    inputs: Sequence[Any],
+    design: str = "auto",
+    threads: int | None = None,
+    max_pending: int = 1_000_000,
+) -> pa.Table:
+    """Aggregate the inputs to the end.
+
+    An input is an Arrow table, batch or stream (pyarrow, Polars, pandas, DuckDB, ...), a dict of NumPy arrays, or an
+    iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads.
+    """
+    if isinstance(inputs, pa.Table | pa.RecordBatch | dict) or not hasattr(inputs, "__iter__"):
+        raise TypeError("inputs is a list of inputs: aggregate(query, [table]) for one")
+    readers = [_Reader(i, source) for i, source in enumerate(inputs)]
+    if not readers:
+        raise ValueError("aggregate needs at least one input")
+    try:
+        for reader in readers:
+            reader.start()
+        schema = _common_schema(query, readers)
+        if schema is None:
+            return _empty(query)
+        with Operator(query, len(readers), schema, design, max_pending, threads) as op:
+            return _run(op, readers)
+    finally:
+        _end(readers)
+
+
+class _Reader(threading.Thread):
+    """Reads one input: first its schema, then, once there is an operator, everything into it."""
+
+    def __init__(self, index: int, source: Any) -> None:
+        super().__init__(name=f"pystream-input-{index}", daemon=True)
+        self.index = index
+        self.source = source
+        self.schema: pa.Schema | None = None
+        self.error: BaseException | None = None
+        self.opened = threading.Event()
+        self._begin = threading.Event()
+        self._operator: Operator | None = None
+
+    def feed(self, operator: Operator | None) -> None:
+        """Go on, into this operator; None means stop."""
+        self._operator = operator
+        self._begin.set()
+
+    def run(self) -> None:
+        try:
+            self._read()
+        except BaseException as error:  # noqa: BLE001 - whatever the user's iterator raises is raised by aggregate()
+            self.error = error
+            self.opened.set()
+            if self._operator is not None:
+                self._operator._handle.cancel()
+
+    def _read(self) -> None:
+        parts = batches(self.source)
+        first = next(parts, None)
+        self.schema = None if first is None else first.schema
+        self.opened.set()
+        self._begin.wait()
+        if self._operator is None:
+            return
+        row = self._add(first, 0) if first is not None else 0
+        for batch in parts:
+            row = self._add(batch, row)
+        self._operator.close(self.index)
+
+    def _add(self, batch: pa.RecordBatch, row: int) -> int:
+        """Add in slices; gives the number of the input's next row, so that errors name rows of the whole input."""
+        for start in range(0, batch.num_rows, SLICE_ROWS):
+            piece = batch.slice(start, SLICE_ROWS)
+            self._operator._add_batch(self.index, piece, True, None, row + start)  # type: ignore[union-attr]
+        return row + batch.num_rows
+
+
+def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
+    """The schema of all inputs together; None when no input has one."""
+    for reader in readers:
+        reader.opened.wait()
+    _raise_first(readers)
+    used = {query.ts, *query.key, *(a.column for a in query.aggregates.values())}
+    everything = any(a.where is not None for a in query.aggregates.values())
+    schemas = []
+    for reader in readers:
+        if reader.schema is not None:
+            fields = [f for f in reader.schema if everything or f.name in used]
+            schemas.append(pa.schema(fields))
+            missing = used - {None} - set(reader.schema.names)
+            if missing:
+                raise SchemaError(f"input {reader.index}: column {min(missing)!r} is missing")  # type: ignore[type-var]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive") if schemas else None
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise SchemaError(f"the inputs' columns do not go together: {error}") from error
+
+
+def _run(op: Operator, readers: list[_Reader]) -> pa.Table:
+    for reader in readers:
+        reader.feed(op)
+    try:
+        out = list(op)
+    except ClosedError:
+        _raise_first(readers)
+        raise
+    return _table(op, out)
+
+
+def _table(op: Operator, out: list[pa.RecordBatch]) -> pa.Table:
+    if not out:
+        return op.schema.empty_table()
+    return pa.concat_tables([pa.Table.from_batches([b]) for b in out], promote_options="permissive")
+
+
+def _raise_first(readers: list[_Reader]) -> None:
+    for reader in readers:
+        if reader.error is not None and not isinstance(reader.error, ClosedError):
+            raise reader.error
+
+
+def _end(readers: list[_Reader]) -> None:
+    for reader in readers:
+        reader.feed(None) if not reader._begin.is_set() else None
+    for reader in readers:
+        if reader.ident is not None:
+            reader.join(PATIENCE_S)
+
+
+def _empty(query: Query) -> pa.Table:
+    """The result over inputs that hold nothing, not even a schema."""
+    known = {"count": pa.int64(), "avg": pa.float64()}
+    fields = [("ts", pa.int64()), *((k, pa.null()) for k in query.key)]
+    fields += [(name, a.type or known.get(a.function, pa.null())) for name, a in query.aggregates.items()]
+    return pa.schema(fields).empty_table()

@@ -1,0 +1,225 @@
+"""`Operator`: a multiway aggregate that is fed and read while it runs."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pystream import _native
+from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
+from pystream.ingest import one_batch
+from pystream.plan import Plan
+from pystream.udf import UdfRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from pystream.query import Query
+
+INPUTS_MAX = 1 << 16
+AUTO = "mq"
+DESIGNS = tuple(_native.DESIGNS)
+
+
+class Operator:
+    """Aggregates `inputs` timestamp-sorted streams in one pass; rows come out as soon as their window is complete.
+
+    Use it as a context manager: leaving the block ends the operator, its thread and every call that waits on it.
+
+    >>> with ps.Operator(query, inputs=2, schema=schema) as op:
+    ...     op.add(0, batch)
+    ...     op.close(0)
+    ...     op.close(1)
+    ...     for out in op:
+    ...         print(out)
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        inputs: int,
+        schema: pa.Schema,
+        design: str = "auto",
+        max_pending: int = 1_000_000,
+        threads: int | None = None,
+    ) -> None:
+        self.query = query
+        self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
+        self.design = _design(design)
+        max_pending = _in_range("max_pending", max_pending, 1 << 40)
+        _in_range("threads", 1 if threads is None else threads, INPUTS_MAX)
+        self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
+        self._udf = UdfRunner(query, self._plan.udfs)
+        self._numbers = itertools.count()
+        self._reading = threading.Lock()
+        self._handle = _native.Handle(
+            self._plan.window,
+            self._plan.column_types,
+            len(query.key),
+            self._plan.aggregates,
+            self.inputs,
+            self.design,
+            max_pending,
+        )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the output. The type of a `udf` without `type=` is known only once it has given a result."""
+        return self._plan.out_schema
+
+    # ---- feeding ----
+
+    def add(self, input: int, data: Any, *, block: bool = True, timeout: float | None = None) -> None:
+        """Add tuples to an input, all of them or, if anything is wrong with one, none.
+
+        While the input holds `max_pending` tuples, `add` waits, at most `timeout` seconds (then TimeoutError); with
+        `block=False` it raises BackpressureError at once. A batch larger than `max_pending` waits for an empty input.
+        """
+        self._check_input(input)
+        batch = one_batch(data)
+        if batch is not None:
+            self._add_batch(input, batch, block, timeout)
+
+    def _add_batch(self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0) -> None:
+        try:
+            prepared = self._plan.prepare(batch)
+        except (SchemaError, pa.ArrowInvalid) as error:
+            raise SchemaError(f"input {input}: {error}") from error
+        deadline = None if timeout is None else time.monotonic() + timeout
+        number = next(self._numbers)
+        if self._plan.udfs:
+            self._udf.remember(number, batch)
+        try:
+            while not self._handle.add(input, number, prepared):
+                self._wait_space(input, batch.num_rows, block, deadline)
+        except _native.Fault as fault:
+            raise self._error(fault, input, first_row) from None
+        except BaseException:
+            self._udf.forget(number)
+            raise
+
+    def _wait_space(self, input: int, rows: int, block: bool, deadline: float | None) -> None:
+        if not block:
+            raise BackpressureError(f"input {input} holds too many tuples to take {rows} more; read the output or wait")
+        left = _native.WAIT_MS if deadline is None else int((deadline - time.monotonic()) * 1000)
+        if left < 0:
+            raise TimeoutError(f"input {input} had no room for {rows} tuples in time")
+        self._handle.wait_space(input, rows, min(left, _native.WAIT_MS))
+
+    def heartbeat(self, input: int, ts: Any) -> None:
+        """Promise that the input sends nothing below `ts` any more (an integer, or a datetime for timestamp columns)."""
+        self._check_input(input)
+        try:
+            ticks = pa.scalar(ts, self._plan.ts_type).cast(pa.int64()).as_py()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
+            raise TypeError(f"heartbeat wants a timestamp of type {self._plan.ts_type}, not {ts!r}: {error}") from error
+        if ticks is None:
+            raise TypeError("heartbeat wants a timestamp, not None")
+        try:
+            self._handle.heartbeat(input, ticks)
+        except _native.Fault as fault:
+            raise self._error(fault, input, None) from None
+
+    def close(self, input: int) -> None:
+        """Promise that the input sends nothing more at all. Closing it again does nothing."""
+        self._check_input(input)
+        self._handle.close(input)
+
+    # ---- reading ----
+
+    def poll(self) -> list[pa.RecordBatch]:
+        """The rows that are finished now; never blocks."""
+        try:
+            batch = self._take(0)
+        except StopIteration:
+            return []
+        return [] if batch is None else [batch]
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Finished rows as they come, until all inputs are closed and all rows are out."""
+        while True:
+            try:
+                batch = self._take(_native.WAIT_MS)
+            except StopIteration:
+                return
+            if batch is not None:
+                yield batch
+
+    def _take(self, ms: int) -> pa.RecordBatch | None:
+        with self._reading:
+            try:
+                taken = self._handle.take(ms, self._plan.wire_schema, self._plan.journal_schema)
+                return None if taken is None else self._finish(*taken)
+            except _native.Fault as fault:
+                raise self._error(fault, None, None) from None
+
+    def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
+        results = {}
+        if self._plan.udfs:
+            try:
+                self._udf.replay(journal)
+                results = self._udf.results(wire)
+            except BaseException:
+                self._handle.cancel()  # the objects are half-way through: nothing right could follow
+                raise
+        return self._plan.finish(wire, results) if wire.num_rows else None
+
+    def stats(self) -> dict[str, int]:
+        """Counters: tuples taken in, tuples waiting to be merged, rows finished."""
+        return self._handle.stats()
+
+    # ---- ending ----
+
+    def end(self) -> None:
+        """End the operator now: its thread, every call that waits on it, and what it holds. Rows not read are lost."""
+        self._handle.free()
+
+    def __enter__(self) -> Operator:
+        return self
+
+    def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None) -> None:
+        self.end()
+
+    # ---- errors ----
+
+    def _check_input(self, input: int) -> None:
+        if not 0 <= operator.index(input) < self.inputs:
+            raise ValueError(f"input must be between 0 and {self.inputs - 1}, not {input}")
+
+    def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:
+        """The exception for a failed call."""
+        if _native.is_overflow(fault):
+            names = [n for n in self.query.aggregates if n not in self._plan.udfs]
+            name = names[fault.aggregate]
+            return SumOverflowError(
+                f"{name} = {self.query.aggregates[name]!r} does not fit into int64 in the window starting at {fault.ts}",
+            )
+        if _native.is_closed(fault):
+            return ClosedError("the operator has ended" if input is None else f"input {input} is closed")
+        row = None if first_row is None else first_row + fault.row
+        where = f"input {input}" if row is None else f"input {input}, row {row}"
+        what = "is negative" if fault.ts < 0 else f"is below {fault.latest}, the latest timestamp of this input"
+        return DisorderError(
+            f"{where}: timestamp {fault.ts} {what}", input=input or 0, row=row, ts=fault.ts, latest=fault.latest
+        )
+
+
+def _in_range(name: str, value: int, most: int) -> int:
+    number = operator.index(value)
+    if not 1 <= number <= most:
+        raise ValueError(f"{name} must be between 1 and {most}, not {value}")
+    return number
+
+
+def _design(design: str) -> str:
+    if design == "auto":
+        return AUTO
+    if design not in DESIGNS:
+        raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
+    return design

@@ -1,0 +1,249 @@
+"""A query on a schema: which columns C gets, as what, and how its output becomes Arrow columns again.
+
+Everything that C trusts is checked here: column names, types, nulls in timestamps, offsets of strings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import acero
+
+from pystream.errors import SchemaError
+
+if TYPE_CHECKING:
+    from pystream.functions import Aggregate
+    from pystream.query import Query
+
+JOURNAL = pa.schema([("window", pa.int64()), ("start", pa.int64()), ("batch", pa.int64()), ("row", pa.int64())])
+
+#: Arrow types that C reads in place, and how it calls their layout.
+_LAYOUTS = {
+    pa.bool_(): "BOOL",
+    pa.int8(): "I8",
+    pa.int16(): "I16",
+    pa.int32(): "I32",
+    pa.int64(): "I64",
+    pa.uint8(): "U8",
+    pa.uint16(): "U16",
+    pa.uint32(): "U32",
+    pa.uint64(): "U64",
+    pa.float32(): "F32",
+    pa.float64(): "F64",
+    pa.string(): "BYTES32",
+    pa.binary(): "BYTES32",
+    pa.large_string(): "BYTES64",
+    pa.large_binary(): "BYTES64",
+    pa.date32(): "I32",
+    pa.date64(): "I64",
+}
+
+#: Types that are turned into another one first, because C does not read them in place.
+_READ_AS = {
+    pa.float16(): pa.float32(),
+    pa.null(): pa.int64(),
+    pa.string_view(): pa.string(),
+    pa.binary_view(): pa.binary(),
+}
+
+
+def _storage(type: pa.DataType) -> pa.DataType:
+    """The type in which values are handed to C."""
+    if pa.types.is_dictionary(type):
+        return _storage(type.value_type)
+    return _READ_AS.get(type, type)
+
+
+def _layout(type: pa.DataType) -> str | None:
+    if pa.types.is_timestamp(type) or pa.types.is_duration(type) or pa.types.is_time64(type):
+        return "I64"
+    return "I32" if pa.types.is_time32(type) else _LAYOUTS.get(type)
+
+
+def _out_type(type: pa.DataType) -> pa.DataType:
+    """The type in which a value of this column comes out again."""
+    if pa.types.is_dictionary(type):
+        return _out_type(type.value_type)
+    return pa.string() if type == pa.string_view() else pa.binary() if type == pa.binary_view() else type
+
+
+def _wire_type(type: pa.DataType) -> pa.DataType:
+    """What C writes for a value of this output type: 64-bit values or byte strings."""
+    layout = _layout(_storage(type)) or "I64"
+    if layout.startswith("BYTES"):
+        return pa.large_binary()
+    return {"U": pa.uint64(), "B": pa.uint64(), "F": pa.float64()}.get(layout[0], pa.int64())
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that C gets: a column of the input, or the mask of a `where`."""
+
+    name: str
+    type: pa.DataType  # in the input; bool for a mask
+    where: pc.Expression | None = None
+
+    @property
+    def layout(self) -> str:
+        """How C reads it."""
+        layout = _layout(_storage(self.type))
+        if layout is None:
+            raise SchemaError(f"column {self.name!r} has type {self.type}, which pystream cannot aggregate; cast it first")
+        return layout
+
+
+class Plan:
+    """The columns of a query, in the order in which C numbers them: timestamp, keys, values and masks."""
+
+    def __init__(self, query: Query, schema: pa.Schema) -> None:
+        self.query = query
+        self.schema = schema
+        self.ts_type = self._ts_type()
+        self.window = query.window.ticks(self.ts_type.unit if pa.types.is_timestamp(self.ts_type) else None)
+        self.columns = [Column(query.ts, self.ts_type), *(Column(k, self._type_of(k)) for k in query.key)]
+        self.udfs = {name: a for name, a in query.aggregates.items() if a.function == "udf"}
+        self.aggregates = [self._aggregate(n, a) for n, a in query.aggregates.items() if n not in self.udfs]
+        if self.udfs:  # C sees one: the number of the window; pystream/udf.py does the rest
+            self.aggregates.append(("udf", -1, -1))
+        self.column_types = ["I64", *(c.layout for c in self.columns[1:])]
+        self.out_schema = self._out_schema()
+        self.wire_schema = self._wire_schema()
+        self.journal_schema = JOURNAL if self.udfs else pa.schema([])
+        self._check_filters()
+
+    # ---- making the plan ----
+
+    def _type_of(self, name: str) -> pa.DataType:
+        found = self.schema.get_all_field_indices(name)
+        if len(found) != 1:
+            what = "is missing" if not found else "appears more than once"
+            raise SchemaError(f"column {name!r} {what}; the input has {', '.join(map(repr, self.schema.names)) or 'none'}")
+        return self.schema.field(found[0]).type
+
+    def _ts_type(self) -> pa.DataType:
+        type = self._type_of(self.query.ts)
+        if not (pa.types.is_integer(type) or pa.types.is_timestamp(type)):
+            raise SchemaError(f"timestamp column {self.query.ts!r} has type {type}; it must be an integer or a timestamp")
+        return type if pa.types.is_timestamp(type) else pa.int64()
+
+    def _aggregate(self, name: str, aggregate: Aggregate) -> tuple[str, int, int]:
+        """Function, value column and mask column, as C wants them."""
+        value = -1 if aggregate.column is None else self._index(Column(aggregate.column, self._type_of(aggregate.column)))
+        if value >= 0 and aggregate.function in ("sum", "avg") and not _is_number(self.columns[value].type):
+            raise SchemaError(f"{name} = {aggregate!r}: column of type {self.columns[value].type} has no {aggregate.function}")
+        mask = -1 if aggregate.where is None else self._index(Column(str(aggregate.where), pa.bool_(), aggregate.where))
+        return aggregate.function, value, mask
+
+    def _index(self, column: Column) -> int:
+        """The number of the column, which is added unless it is there. Keys and timestamps are read as values too."""
+        for i, known in enumerate(self.columns[1:], 1):
+            if known.where is None and column.where is None and known.name == column.name:
+                return i
+            if known.where is not None and column.where is not None and known.where.equals(column.where):
+                return i
+        self.columns.append(column)
+        return len(self.columns) - 1
+
+    def _out_field(self, name: str, aggregate: Aggregate) -> pa.Field:
+        if aggregate.function == "udf":
+            return pa.field(name, aggregate.type or pa.null())
+        if aggregate.function == "count":
+            return pa.field(name, pa.int64())
+        type = self._type_of(aggregate.column or "")
+        if aggregate.function == "avg" or (aggregate.function == "sum" and pa.types.is_floating(_storage(type))):
+            return pa.field(name, pa.float64())
+        return pa.field(name, pa.int64() if aggregate.function == "sum" else _out_type(type))
+
+    def _out_schema(self) -> pa.Schema:
+        keys = [pa.field(k, _out_type(self._type_of(k))) for k in self.query.key]
+        return pa.schema(
+            [pa.field("ts", self.ts_type), *keys, *(self._out_field(n, a) for n, a in self.query.aggregates.items())],
+        )
+
+    def _wire_schema(self) -> pa.Schema:
+        fields = [pa.field(f.name, _wire_type(f.type)) for f in self.out_schema if f.name not in self.udfs]
+        return pa.schema([*fields, *([pa.field("", pa.int64())] if self.udfs else [])])
+
+    def _check_filters(self) -> None:
+        empty = pa.RecordBatch.from_pylist([], schema=self.schema)
+        for column in self.columns:
+            if column.where is not None:
+                _mask(empty, column.where)
+
+    # ---- using it ----
+
+    def prepare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Give the batch's columns as C reads them, without a copy where none is needed."""
+        arrays = [self._timestamps(batch), *(self._column(batch, c) for c in self.columns[1:])]
+        return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
+
+    def _timestamps(self, batch: pa.RecordBatch) -> pa.Array:
+        array = _typed(_named(batch, self.query.ts), self.ts_type, self.query.ts)
+        if array.null_count:
+            row = pc.index(pc.is_null(array), value=True).as_py()
+            raise SchemaError(f"row {row}: timestamp {self.query.ts!r} is null")
+        return array.view(pa.int64())
+
+    def _column(self, batch: pa.RecordBatch, column: Column) -> pa.Array:
+        if column.where is not None:
+            return _mask(batch, column.where)
+        array = _typed(_named(batch, column.name), column.type, column.name)
+        storage = _storage(column.type)
+        if array.type != storage:
+            array = array.cast(storage)
+        array.validate(full=column.layout.startswith("BYTES"))
+        return array
+
+    def finish(self, wire: pa.RecordBatch, udf_results: dict[str, pa.Array]) -> pa.RecordBatch:
+        """Give C's output the types and names of the output schema; results of user functions are put in."""
+        columns, fields = [], []
+        for field in self.out_schema:
+            array = udf_results[field.name] if field.name in self.udfs else _from_wire(wire.column(field.name), field.type)
+            columns.append(array)
+            fields.append(pa.field(field.name, array.type))
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _is_number(type: pa.DataType) -> bool:
+    type = _storage(type)
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type))
+
+
+def _named(batch: pa.RecordBatch, name: str) -> pa.Array:
+    found = batch.schema.get_all_field_indices(name)
+    if len(found) != 1:
+        raise SchemaError(f"column {name!r} {'is missing' if not found else 'appears more than once'}")
+    return batch.column(found[0])
+
+
+def _typed(array: pa.Array, type: pa.DataType, name: str) -> pa.Array:
+    """The array in the plan's type; a batch may bring another type if no value is lost."""
+    if array.type == type:
+        return array
+    try:
+        return array.cast(type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"column {name!r} has type {array.type} where {type} is expected: {error}") from error
+
+
+def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
+    """Where the expression is true; null counts as false."""
+    source = acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
+    steps = [acero.Declaration("table_source", source), acero.Declaration("project", acero.ProjectNodeOptions([where], ["m"]))]
+    try:
+        column = acero.Declaration.from_sequence(steps).to_table(use_threads=False).column("m")
+        mask = pc.fill_null(column.cast(pa.bool_()), fill_value=False).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
+        raise SchemaError(f"where={where}: {error}") from error
+    return mask.chunk(0) if isinstance(mask, pa.ChunkedArray) else mask
+
+
+def _from_wire(array: pa.Array, type: pa.DataType) -> pa.Array:
+    if pa.types.is_temporal(type):
+        return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64()).view(type)
+    if type == pa.null():
+        return pa.nulls(len(array))
+    return array.cast(type)

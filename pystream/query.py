@@ -1,0 +1,124 @@
+"""`Window` and `Query`: what is asked, checked as soon as it is written down."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from pystream.functions import Aggregate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+INT64_MAX = 2**63 - 1
+
+#: Nanoseconds in one unit: Arrow's timestamp units and the suffixes of durations such as "30s".
+NANOSECONDS = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+
+Duration = int | timedelta | str
+
+
+def _nanoseconds(value: timedelta | str) -> int:
+    if isinstance(value, timedelta):
+        return (value.days * 86_400 + value.seconds) * NANOSECONDS["s"] + value.microseconds * NANOSECONDS["us"]
+    match = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", value)
+    if not match or match[2] not in NANOSECONDS:
+        raise ValueError(f"{value!r} is not a duration such as '30s'; units are {', '.join(NANOSECONDS)}")
+    return int(match[1]) * NANOSECONDS[match[2]]
+
+
+def _check_duration(name: str, value: Duration) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | timedelta | str):
+        raise TypeError(f"window {name} must be an integer, a timedelta or a string such as '30s', not {value!r}")
+    number = value if isinstance(value, int) else _nanoseconds(value)
+    if not 0 < number <= INT64_MAX:
+        raise ValueError(f"window {name} must be positive and fit into 64 bits, not {value!r}")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Windows [n*advance, n*advance + size) for n = 0, 1, 2, ...; without `advance` they tumble.
+
+    Integers are in the unit of the timestamps. With an Arrow timestamp column, `timedelta` and strings such as "30s",
+    "5m", "250ms" work too.
+    """
+
+    size: Duration
+    advance: Duration = None  # type: ignore[assignment] # replaced by size below
+
+    def __post_init__(self) -> None:
+        if self.advance is None:
+            object.__setattr__(self, "advance", self.size)
+        _check_duration("size", self.size)
+        _check_duration("advance", self.advance)
+
+    def ticks(self, unit: str | None) -> tuple[int, int]:
+        """Size and advance in the unit of the timestamp column (None: plain integers)."""
+        return _ticks("size", self.size, unit), _ticks("advance", self.advance, unit)
+
+
+def _ticks(name: str, value: Duration, unit: str | None) -> int:
+    if isinstance(value, int):
+        return value
+    if unit is None:
+        raise ValueError(f"window {name} {value!r} needs an Arrow timestamp column; with integers give an integer")
+    ticks, rest = divmod(_nanoseconds(value), NANOSECONDS[unit])
+    if rest:
+        raise ValueError(f"window {name} {value!r} is not a whole number of {unit}, the unit of the timestamps")
+    return ticks
+
+
+@dataclass(frozen=True, init=False)
+class Query:
+    """A window, a key, the aggregates: one row comes out per window and key.
+
+    `key` is a column, a list of columns or None. `ts` names the timestamp column of the inputs.
+    """
+
+    window: Window
+    key: tuple[str, ...]
+    aggregates: Mapping[str, Aggregate]
+    ts: str
+
+    def __init__(
+        self,
+        window: Window,
+        key: str | Sequence[str] | None,
+        aggregates: Mapping[str, Aggregate],
+        ts: str = "ts",
+    ) -> None:
+        keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+        for name, value in (("window", window), ("key", keys), ("aggregates", dict(aggregates)), ("ts", ts)):
+            object.__setattr__(self, name, value)
+        _check_query(self)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the output columns."""
+        return ["ts", *self.key, *self.aggregates]
+
+
+def _check_query(query: Query) -> None:
+    if not isinstance(query.window, Window):
+        raise TypeError(f"window must be a pystream.Window, not {query.window!r}")
+    if not isinstance(query.ts, str) or not all(isinstance(k, str) for k in query.key):
+        raise TypeError(f"ts and key are column names, not {query.ts!r} and {query.key!r}")
+    if not query.aggregates:
+        raise ValueError("a query needs at least one aggregate")
+    for name, aggregate in query.aggregates.items():
+        if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
+            raise TypeError(f"aggregates maps names to pystream functions, not {name!r} to {aggregate!r}")
+    twice = {name for name in query.columns if query.columns.count(name) > 1}
+    if twice:
+        raise ValueError(f"output columns must have different names; more than once: {', '.join(sorted(twice))}")

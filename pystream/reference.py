@@ -1,0 +1,77 @@
+"""The oracle: what the contract says, as plainly as Python can say it. Slow; every test compares with it.
+
+`aggregate(query, inputs)` takes each input as a list of dicts and returns the output rows as a list of dicts.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pystream.query import Query
+
+Row = dict[str, Any]
+
+
+def aggregate(query: Query, inputs: Sequence[list[Row]], keep: Callable[[str, Row], bool] | None = None) -> list[Row]:
+    """Run the query. `keep(name, row)` stands in for the `where` of aggregate `name`."""
+    size, advance = query.window.ticks(None)
+    merged = sorted((row[query.ts], i, p, row) for i, rows in enumerate(inputs) for p, row in enumerate(rows))
+    windows: dict[tuple[int, Any], list[Row]] = {}
+    for ts, _, _, row in merged:
+        n = ts // advance
+        while n >= 0 and n * advance <= ts < n * advance + size:
+            windows.setdefault((n * advance, tuple(_order(row[k]) for k in query.key)), []).append(row)
+            n -= 1
+    out = []
+    for (start, _), rows in sorted(windows.items(), key=lambda item: item[0]):
+        result: Row = {"ts": start, **{k: rows[0][k] for k in query.key}}
+        for name, function in query.aggregates.items():
+            result[name] = _apply(function, [r for r in rows if function.where is None or keep is None or keep(name, r)])
+        out.append(result)
+    return out
+
+
+def _order(value: Any) -> tuple[Any, ...]:
+    """Sort key: nulls last, NaN above every number, -0.0 below 0.0, strings by their UTF-8 bytes."""
+    if value is None:
+        return (2,)
+    if isinstance(value, float):
+        return (1,) if math.isnan(value) else (0, value, math.copysign(1, value))
+    return (0, value.encode() if isinstance(value, str) else value)
+
+
+def _apply(function: Any, rows: list[Row]) -> Any:
+    """One aggregate over the rows of one window, in order."""
+    if function.function == "udf":
+        window = function.factory()
+        for row in rows:
+            window.process_tuple(row)
+        return window.produce_out_tuple()
+    if function.function == "count":
+        return len(rows)
+    values = [r[function.column] for r in rows if r[function.column] is not None]
+    if not values:
+        return None
+    if function.function in ("sum", "avg"):
+        return _sum(values) if function.function == "sum" else _sum(values) / len(values)
+    if function.function in ("min", "max"):
+        return (min if function.function == "min" else max)(values, key=_order)
+    return values[0] if function.function == "first" else values[-1]
+
+
+def _sum(values: list[Any]) -> Any:
+    """Exact; floats are rounded once, at the end."""
+    if not isinstance(values[0], float):
+        return sum(values)
+    if not all(map(math.isfinite, values)):
+        return sum(v for v in values if not math.isfinite(v))  # NaN and infinities decide alone
+    exact = sum(map(Fraction, values))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)

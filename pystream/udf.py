@@ -1,0 +1,87 @@
+"""User functions: the objects of the paper's `Window` interface, driven by the journal that C writes.
+
+C merges the inputs and finds the windows; for every step a user's object must take it notes (window, batch, row). Whoever
+reads the operator's output replays these notes before the rows that depend on them. So user code runs in a thread of the
+user's, in the deterministic order, and what it raises surfaces right there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pystream.errors import UdfError
+
+if TYPE_CHECKING:
+    from pystream.functions import Aggregate, UserWindow
+    from pystream.query import Query
+
+
+class UdfRunner:
+    """The user's objects of one operator."""
+
+    def __init__(self, query: Query, udfs: dict[str, Aggregate]) -> None:
+        self._query = query
+        self._udfs = udfs
+        self._types = {name: a.type for name, a in udfs.items()}
+        self._batches: dict[int, list[dict[str, Any]]] = {}
+        self._objects: dict[int, dict[str, UserWindow]] = {}
+
+    def remember(self, number: int, batch: pa.RecordBatch) -> None:
+        """Keep the rows of a batch that is about to be added."""
+        if batch.num_rows:
+            self._batches[number] = batch.to_pylist()
+
+    def forget(self, number: int) -> None:
+        """The batch was refused after all, or is done with."""
+        self._batches.pop(number, None)
+
+    def replay(self, journal: pa.RecordBatch) -> None:
+        """Take the steps that C noted."""
+        for window, start, number, row in zip(*(column.to_pylist() for column in journal.columns), strict=True):
+            if window < 0:
+                self.forget(number)
+            else:
+                self._step(window, start, self._batches[number][row])
+
+    def _step(self, window: int, start: int, row: dict[str, Any]) -> None:
+        name = ""
+        try:
+            objects = self._objects.get(window)
+            if objects is None:
+                objects = self._objects[window] = {}
+                for name, udf in self._udfs.items():
+                    objects[name] = udf.factory()  # type: ignore[misc] # udf() sees to it that there is one
+            for name, target in objects.items():
+                target.process_tuple(row)
+        except Exception as error:
+            raise self._error(name, start, tuple(row[k] for k in self._query.key), error) from error
+
+    def _error(self, name: str, start: Any, key: Any, error: Exception) -> UdfError:
+        what = f"{type(error).__name__}: {error}"
+        return UdfError(f"{name}, window starting at {start}, key {key}: user code raised {what}")
+
+    def results(self, wire: pa.RecordBatch) -> dict[str, pa.Array]:
+        """The results for these finished rows, by aggregate."""
+        windows = wire.column(wire.num_columns - 1).to_pylist()
+        finished = [self._objects.pop(w) for w in windows]
+        return {name: self._column(name, finished, wire) for name in self._udfs}
+
+    def _column(self, name: str, finished: list[dict[str, UserWindow]], wire: pa.RecordBatch) -> pa.Array:
+        values = [self._produce(name, i, objects[name], wire) for i, objects in enumerate(finished)]
+        known = next((v for v in values if v is not None), None)
+        try:
+            if self._types[name] is None and known is not None:
+                self._types[name] = pa.scalar(known).type
+            return pa.array(values, type=self._types[name] or pa.null())
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            hint = f"its first result made its type {self._types[name]}; say udf(..., type=...) if that is wrong"
+            raise UdfError(f"{name}: a result does not fit: {error}; {hint}") from error
+
+    def _produce(self, name: str, row: int, target: UserWindow, wire: pa.RecordBatch) -> Any:
+        try:
+            return target.produce_out_tuple()
+        except Exception as error:
+            key = tuple(wire.column(k)[row].as_py() for k in self._query.key)
+            raise self._error(name, wire.column("ts")[row].as_py(), key, error) from error
