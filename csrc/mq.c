@@ -90,6 +90,7 @@ static ps_code step(ps_operator *op, ps_fault *fault) {
 
 void *mq_output_thread(void *argument) {
   ps_operator *op = argument;
+  name_thread("pystream-output");
   ps_fault fault = {0};
   ps_code code = PS_OK;
   while (code == PS_OK && !ps_flag_get(&op->cancelled)) code = step(op, &fault);

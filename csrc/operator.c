@@ -1,6 +1,8 @@
 /* operator.c - making, feeding, reading and ending an operator; the designs have their own files. See operator.h. */
 #include "operator.h"
 
+#include <unistd.h>
+
 /* ---- making ---- */
 
 static bool copy_types(ps_operator *op, const ps_query *query) {
@@ -51,7 +53,10 @@ static void unmake(ps_operator *op, made stage) {
   if (stage >= MADE_SINK) sink_free(&op->sink);
   for (int32_t i = 0; i < op->inputs; i++) input_free(op, &op->input[i]);
   if (stage >= MADE_KEYS) key_table_free(&op->key_table);
-  if (stage >= MADE_LOCKS) pthread_mutex_destroy(&op->dead_lock);
+  if (stage >= MADE_LOCKS) {
+    pthread_mutex_destroy(&op->dead_lock);
+    pthread_mutex_destroy(&op->end_lock);
+  }
   memory_free(op->input);
   aggregates_free(&op->functions);
   memory_free(op->column_types);
@@ -60,7 +65,7 @@ static void unmake(ps_operator *op, made stage) {
 
 static made make(ps_operator *op, const ps_query *query, int32_t inputs, int64_t max_pending) {
   if (!copy_types(op, query) || !aggregates_init(&op->functions, query)) return MADE_NOTHING;
-  if (pthread_mutex_init(&op->dead_lock, NULL) != 0) return MADE_NOTHING;
+  if (pthread_mutex_init(&op->dead_lock, NULL) != 0 || pthread_mutex_init(&op->end_lock, NULL) != 0) return MADE_NOTHING;
   if (!key_table_init(&op->key_table)) return MADE_LOCKS;
   if (!inputs_init(op, inputs, max_pending) || !output_init(op, max_pending)) return MADE_KEYS;
   if (!doorbell_init(&op->doorbell)) return MADE_SINK;
@@ -76,6 +81,7 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design,
   if (!op) return PS_NO_MEMORY;
   op->keys = query->keys;
   op->columns = query->columns;
+  op->process = getpid();
   made stage = make(op, query, inputs, max_pending);
   if (stage == MADE_THREAD) {
     *out = op;
@@ -178,7 +184,7 @@ ps_code ps_operator_close(ps_operator *op, int32_t which) {
   queue_close(&in->queue);
   doorbell_ring(&op->doorbell);
   pthread_mutex_unlock(&in->turn);
-  return PS_OK;
+  return ps_flag_get(&op->cancelled) ? PS_CLOSED : PS_OK;
 }
 
 /* ---- reading ---- */
@@ -214,10 +220,18 @@ static void input_free(ps_operator *op, input *in) {
   pthread_mutex_destroy(&in->turn);
 }
 
-void ps_operator_free(ps_operator *op) {
-  if (!op) return;
+void ps_operator_end(ps_operator *op) {
+  if (op->process != getpid()) return;
   ps_operator_cancel(op);
-  pthread_join(op->thread, NULL);
+  pthread_mutex_lock(&op->end_lock);
+  if (!op->joined) pthread_join(op->thread, NULL);
+  op->joined = true;
+  pthread_mutex_unlock(&op->end_lock);
+}
+
+void ps_operator_free(ps_operator *op) {
+  if (!op || op->process != getpid()) return;
+  ps_operator_end(op);
   window_list_free(&op->windows);
   for (int32_t i = 0; i < op->inputs; i++) input_free(op, &op->input[i]);
   op->inputs = 0;

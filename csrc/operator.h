@@ -7,9 +7,9 @@
  *               Output         can contribute to any more
  *
  * Which calls may run together:
- *               add  heartbeat  close  wait_space  take  cancel  stats  free
- *   same input   1       1        1        yes      yes   yes     yes    no     (1: one after the other, by input->turn)
- *   other input yes     yes      yes       yes      yes   yes     yes    no
+ *               add  heartbeat  close  wait_space  take  cancel  end  stats  free
+ *   same input   1       1        1        yes      yes   yes    yes   yes    no    (1: by turns, input->turn)
+ *   other input yes     yes      yes       yes      yes   yes    yes   yes    no
  *
  * Locks, none held while taking another: input->turn and then queue.lock; queue.lock, sink.lock, doorbell.lock,
  * key_table.lock, op->dead_lock are leaves. Arrow buffers are released with no lock held, by the callers' threads,
@@ -17,11 +17,14 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "aggregate.h"
 #include "doorbell.h"
 #include "key.h"
 #include "queue.h"
 #include "sink.h"
+#include "wait.h"
 #include "window_list.h"
 
 typedef struct {
@@ -45,7 +48,10 @@ struct ps_operator {
   ps_counter tuples_in;
   pthread_mutex_t dead_lock;
   batch *dead; /* batches to release */
+  pthread_mutex_t end_lock;
+  bool joined; /* behind end_lock */
   pthread_t thread;
+  pid_t process; /* that has the thread */
 };
 
 /* mq.c: the output thread of MQ; returns when the sink has ended or the operator is cancelled. */

@@ -117,7 +117,11 @@ ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, st
 /* Makes every waiting or later call return PS_CLOSED and the operator's thread end soon. */
 void ps_operator_cancel(ps_operator *op);
 
-/* Cancels, joins the thread, frees everything. No other call may run. NULL is allowed. */
+/* Cancels and joins the thread; the operator stays valid and answers PS_CLOSED. May be called again, and by any thread. */
+void ps_operator_end(ps_operator *op);
+
+/* Ends the operator and frees everything. No other call may run. NULL is allowed. In a forked child, where the thread
+   does not exist and locks may be held for ever, this and end do nothing. */
 void ps_operator_free(ps_operator *op);
 
 void ps_operator_stats(ps_operator *op, ps_stats *out);

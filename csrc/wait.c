@@ -19,6 +19,8 @@ static struct timespec timespec_of(int64_t ns) {
 
 #ifdef __APPLE__ /* has no condattr_setclock, but waits for a span of time instead */
 
+void name_thread(const char *name) { pthread_setname_np(name); }
+
 bool wait_init(pthread_cond_t *cond) { return pthread_cond_init(cond, NULL) == 0; }
 
 bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, moment until) {
@@ -29,6 +31,8 @@ bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, moment until) {
 }
 
 #else
+
+void name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
 
 bool wait_init(pthread_cond_t *cond) {
   pthread_condattr_t attributes;

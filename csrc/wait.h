@@ -1,4 +1,4 @@
-/* wait.h - condition variables with a time limit, on a clock that never jumps. */
+/* wait.h - what POSIX threads lack: waiting with a time limit on a clock that never jumps, and names for threads. */
 #pragma once
 
 #include <pthread.h>
@@ -16,3 +16,6 @@ moment moment_in(int32_t ms);
 
 /* Like pthread_cond_wait; false once the moment has passed. */
 bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, moment until);
+
+/* Names the calling thread for debuggers and `top`; at most 15 characters. */
+void name_thread(const char *name);

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from pystream import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 try:
     from pystream._core import ffi, lib
@@ -57,16 +52,11 @@ def _raise_if_broken(code: int) -> None:
         raise errors.PystreamError("the system refused to start a thread")
 
 
-def _free(handle: Any, pid: int) -> None:
-    """Free the operator, but not in a forked child: its thread lives in the parent only."""
-    if os.getpid() == pid:
-        lib.ps_operator_free(handle)
-
-
 class Handle:
-    """An operator in C. Calls release the GIL; the operator is freed with this object, or at exit.
+    """An operator in C. Calls release the GIL, and any thread may make any call at any time.
 
-    Any thread may call anything at any time: `free` waits for the calls under way, later ones get a ClosedError.
+    `end` stops the operator's thread; the memory goes with the last reference, so a call that comes late or is still under
+    way finds a valid operator, which answers that it has ended.
     """
 
     def __init__(
@@ -84,35 +74,22 @@ class Handle:
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
         out = ffi.new("ps_operator **")
         _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], max_pending, out))
-        self._op = out[0]
+        self._operator = ffi.gc(out[0], lib.ps_operator_free)
         self._pid = os.getpid()
-        self._release = weakref.finalize(self, _free, self._op, self._pid)
-        self._idle = threading.Condition()
-        self._calls = 0
-        self._ended = False
+        self._end = weakref.finalize(self, lib.ps_operator_end, self._operator)  # at exit too
 
-    @contextmanager
-    def _call(self) -> Iterator[Any]:
-        """Hold the operator for one C call."""
-        with self._idle:
-            if self._ended or self._pid != os.getpid():
-                raise errors.ClosedError("the operator has ended")
-            self._calls += 1
-        try:
-            yield self._op
-        finally:
-            with self._idle:
-                self._calls -= 1
-                self._idle.notify_all()
+    @property
+    def _op(self) -> Any:
+        """The operator, for one call."""
+        if not self._end.alive or self._pid != os.getpid():  # its thread does not live in a forked child
+            raise errors.ClosedError("the operator has ended")
+        return self._operator
 
     def add(self, input: int, number: int, batch: pa.RecordBatch) -> bool:
         """Hand the batch over; False when the input has no room for it."""
-        array = ffi.new("struct ArrowArray *")
-        fault = ffi.new("ps_fault *")
-        with self._call() as op:
-            batch._export_to_c(int(ffi.cast("uintptr_t", array)))
-            code = lib.ps_operator_add(op, input, number, array, fault)
-            lib.ps_arrow_release(array)
+        array, fault = _new_array(), ffi.new("ps_fault *")
+        batch._export_to_c(int(ffi.cast("uintptr_t", array)))
+        code = lib.ps_operator_add(self._op, input, number, array, fault)
         _raise_if_broken(code)
         if code not in (lib.PS_OK, lib.PS_FULL):
             raise Fault(code, fault)
@@ -120,8 +97,7 @@ class Handle:
 
     def wait_space(self, input: int, rows: int, ms: int) -> bool:
         """Wait until the input has room for so many rows; False when the time is over."""
-        with self._call() as op:
-            code = lib.ps_operator_wait_space(op, input, rows, ms)
+        code = lib.ps_operator_wait_space(self._op, input, rows, ms)
         if code == lib.PS_CLOSED:
             raise Fault(code, ffi.new("ps_fault *"))
         return bool(code == lib.PS_OK)
@@ -129,22 +105,18 @@ class Handle:
     def heartbeat(self, input: int, ts: int) -> None:
         """Promise that the input sends nothing below `ts` any more."""
         fault = ffi.new("ps_fault *")
-        with self._call() as op:
-            code = lib.ps_operator_heartbeat(op, input, ts, fault)
+        code = lib.ps_operator_heartbeat(self._op, input, ts, fault)
         if code != lib.PS_OK:
             raise Fault(code, fault)
 
     def close(self, input: int) -> None:
         """Promise that the input sends nothing more."""
-        with self._call() as op:
-            lib.ps_operator_close(op, input)
+        lib.ps_operator_close(self._op, input)
 
     def take(self, ms: int, schema: pa.Schema, journal_schema: pa.Schema) -> tuple[pa.RecordBatch, pa.RecordBatch] | None:
         """Finished rows and the journal of user objects; None when there are none in time; StopIteration at the end."""
-        rows, journal = ffi.new("struct ArrowArray *"), ffi.new("struct ArrowArray *")
-        fault = ffi.new("ps_fault *")
-        with self._call() as op:
-            code = lib.ps_operator_take(op, ms, rows, journal, fault)
+        rows, journal, fault = _new_array(), _new_array(), ffi.new("ps_fault *")
+        code = lib.ps_operator_take(self._op, ms, rows, journal, fault)
         if code == lib.PS_EMPTY:
             return None
         if code == lib.PS_END:
@@ -155,25 +127,23 @@ class Handle:
         return _import(rows, schema), _import(journal, journal_schema)
 
     def cancel(self) -> None:
-        """Make every call that waits, now or later, return; a freed operator stays freed."""
-        with self._idle:
-            if self._release.alive and self._pid == os.getpid():
-                lib.ps_operator_cancel(self._op)
+        """Make every call that waits, now or later, return."""
+        lib.ps_operator_cancel(self._operator)
 
-    def free(self) -> None:
-        """End all calls under way, join the thread, free everything."""
-        self.cancel()
-        with self._idle:
-            self._ended = True
-            self._idle.wait_for(lambda: self._calls == 0)
-            self._release()
+    def end(self) -> None:
+        """Cancel, and wait until the operator's thread is gone."""
+        self._end()
 
     def stats(self) -> dict[str, int]:
         """Counters."""
         stats = ffi.new("ps_stats *")
-        with self._call() as op:
-            lib.ps_operator_stats(op, stats)
+        lib.ps_operator_stats(self._op, stats)
         return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out")}
+
+
+def _new_array() -> Any:
+    """An Arrow array for C to read or fill. What nobody has moved out is released with it, even if Ctrl-C comes between."""
+    return ffi.gc(ffi.new("struct ArrowArray *"), lib.ps_arrow_release)
 
 
 def _import(array: Any, schema: pa.Schema) -> pa.RecordBatch:

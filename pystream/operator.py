@@ -160,15 +160,15 @@ class Operator:
                 raise self._error(fault, None, None) from None
 
     def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
-        results = {}
+        columns = self._plan.typed(wire)
         if self._plan.udfs:
             try:
                 self._udf.replay(journal)
-                results = self._udf.results(wire)
+                columns |= self._udf.results(wire.column(wire.num_columns - 1).to_pylist(), columns)
             except BaseException:
                 self._handle.cancel()  # the objects are half-way through: nothing right could follow
                 raise
-        return self._plan.finish(wire, results) if wire.num_rows else None
+        return self._plan.finish(columns) if wire.num_rows else None
 
     def stats(self) -> dict[str, int]:
         """Counters: tuples taken in, tuples waiting to be merged, rows finished."""
@@ -178,7 +178,7 @@ class Operator:
 
     def end(self) -> None:
         """End the operator now: its thread, every call that waits on it, and what it holds. Rows not read are lost."""
-        self._handle.free()
+        self._handle.end()
 
     def __enter__(self) -> Operator:
         return self

@@ -197,14 +197,13 @@ class Plan:
         array.validate(full=column.layout.startswith("BYTES"))
         return array
 
-    def finish(self, wire: pa.RecordBatch, udf_results: dict[str, pa.Array]) -> pa.RecordBatch:
-        """Give C's output the types and names of the output schema; results of user functions are put in."""
-        columns, fields = [], []
-        for field in self.out_schema:
-            array = udf_results[field.name] if field.name in self.udfs else _from_wire(wire.column(field.name), field.type)
-            columns.append(array)
-            fields.append(pa.field(field.name, array.type))
-        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+    def typed(self, wire: pa.RecordBatch) -> dict[str, pa.Array]:
+        """C's output in the types of the output schema, without the results of user functions."""
+        return {f.name: _from_wire(wire.column(f.name), f.type) for f in self.out_schema if f.name not in self.udfs}
+
+    def finish(self, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+        """Put all columns in their order."""
+        return pa.RecordBatch.from_arrays([columns[name] for name in self.query.columns], self.query.columns)
 
 
 def _is_number(type: pa.DataType) -> bool:
@@ -235,10 +234,11 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
     steps = [acero.Declaration("table_source", source), acero.Declaration("project", acero.ProjectNodeOptions([where], ["m"]))]
     try:
         column = acero.Declaration.from_sequence(steps).to_table(use_threads=False).column("m")
-        mask = pc.fill_null(column.cast(pa.bool_()), fill_value=False).combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
         raise SchemaError(f"where={where}: {error}") from error
-    return mask.chunk(0) if isinstance(mask, pa.ChunkedArray) else mask
+    if column.type != pa.bool_():
+        raise SchemaError(f"where={where} is of type {column.type}; it must be true or false")
+    return pc.fill_null(column, fill_value=False).combine_chunks()
 
 
 def _from_wire(array: pa.Array, type: pa.DataType) -> pa.Array:

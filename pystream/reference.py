@@ -1,7 +1,4 @@
-"""The oracle: what the contract says, as plainly as Python can say it. Slow; every test compares with it.
-
-`aggregate(query, inputs)` takes each input as a list of dicts and returns the output rows as a list of dicts.
-"""
+"""The oracle: what the contract says, as plainly as Python can say it. Inputs and output are lists of dicts."""
 
 from __future__ import annotations
 
@@ -25,15 +22,19 @@ def aggregate(query: Query, inputs: Sequence[list[Row]], keep: Callable[[str, Ro
     for ts, _, _, row in merged:
         n = ts // advance
         while n >= 0 and n * advance <= ts < n * advance + size:
-            windows.setdefault((n * advance, tuple(_order(row[k]) for k in query.key)), []).append(row)
+            windows.setdefault((n * advance, tuple(_order(_key(row[k])) for k in query.key)), []).append(row)
             n -= 1
     out = []
     for (start, _), rows in sorted(windows.items(), key=lambda item: item[0]):
-        result: Row = {"ts": start, **{k: rows[0][k] for k in query.key}}
+        result: Row = {"ts": start, **{k: _key(rows[0][k]) for k in query.key}}
         for name, function in query.aggregates.items():
             result[name] = _apply(function, [r for r in rows if function.where is None or keep is None or keep(name, r)])
         out.append(result)
     return out
+
+
+def _key(value: Any) -> Any:
+    return abs(value) if value == 0 else value  # -0.0 and 0.0 are one key
 
 
 def _order(value: Any) -> tuple[Any, ...]:
@@ -74,4 +75,4 @@ def _sum(values: list[Any]) -> Any:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf

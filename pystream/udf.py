@@ -62,26 +62,31 @@ class UdfRunner:
         what = f"{type(error).__name__}: {error}"
         return UdfError(f"{name}, window starting at {start}, key {key}: user code raised {what}")
 
-    def results(self, wire: pa.RecordBatch) -> dict[str, pa.Array]:
-        """The results for these finished rows, by aggregate."""
-        windows = wire.column(wire.num_columns - 1).to_pylist()
+    def results(self, windows: list[int], rows: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """The results of these windows, by aggregate. `rows` has the start and the key of each."""
         finished = [self._objects.pop(w) for w in windows]
-        return {name: self._column(name, finished, wire) for name in self._udfs}
+        return {name: self._column(name, finished, rows) for name in self._udfs}
 
-    def _column(self, name: str, finished: list[dict[str, UserWindow]], wire: pa.RecordBatch) -> pa.Array:
-        values = [self._produce(name, i, objects[name], wire) for i, objects in enumerate(finished)]
+    def _column(self, name: str, finished: list[dict[str, UserWindow]], rows: dict[str, pa.Array]) -> pa.Array:
+        values = [self._produce(name, i, objects[name], rows) for i, objects in enumerate(finished)]
         known = next((v for v in values if v is not None), None)
         try:
             if self._types[name] is None and known is not None:
                 self._types[name] = pa.scalar(known).type
-            return pa.array(values, type=self._types[name] or pa.null())
+            return _array(values, self._types[name] or pa.null())
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             hint = f"its first result made its type {self._types[name]}; say udf(..., type=...) if that is wrong"
             raise UdfError(f"{name}: a result does not fit: {error}; {hint}") from error
 
-    def _produce(self, name: str, row: int, target: UserWindow, wire: pa.RecordBatch) -> Any:
+    def _produce(self, name: str, row: int, target: UserWindow, rows: dict[str, pa.Array]) -> Any:
         try:
             return target.produce_out_tuple()
         except Exception as error:
-            key = tuple(wire.column(k)[row].as_py() for k in self._query.key)
-            raise self._error(name, wire.column("ts")[row].as_py(), key, error) from error
+            key = tuple(rows[k][row].as_py() for k in self._query.key)
+            raise self._error(name, rows["ts"][row].as_py(), key, error) from error
+
+
+def _array(values: list[Any], type: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(type):  # given the type, pyarrow would cut off the fractions of floats; a cast does not
+        return pa.array(values).cast(type)
+    return pa.array(values, type=type)

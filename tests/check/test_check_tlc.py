@@ -1,0 +1,161 @@
+"""Real TLC on a small spec: every way a run can end, read rightly."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pystream.check import runner, tlc
+from pystream.check.check import Report, Silent, Wish, run_check
+from pystream.check.coverage import coverage
+from pystream.check.manifest import load
+from pystream.check.pluscal import labels
+from pystream.check.tlc import Kind, differences
+from pystream.check.trace import lines, read_trace
+
+
+@pytest.fixture(scope="module")
+def report(tools, adder) -> Report:
+    manifest = load(adder)
+    wish = Wish([model for model in manifest if not model.deep], translations=True)
+    return run_check(tools, adder, manifest, wish, Silent())
+
+
+def result(report, name):
+    return next(result for result in report.results if result.model.name == name)
+
+
+def told(report, adder, name):
+    trace = read_trace(result(report, name), {label.name for label in labels(adder / "Adder.tla")})
+    return lines(trace)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("AdderPasses", Kind.PASSES),
+        ("AdderDirect", Kind.PASSES),
+        ("AdderCrashing", Kind.PASSES),
+        ("AdderLoses", Kind.INVARIANT),
+        ("AdderStutters", Kind.TEMPORAL),
+        ("AdderAction", Kind.PROPERTY),
+        ("AdderPart", Kind.PROPERTY),
+        ("AdderPartAtStart", Kind.PROPERTY),
+        ("AdderAtStart", Kind.INVARIANT),
+        ("AdderAsserts", Kind.ASSERT),
+        ("AdderStuck", Kind.DEADLOCK),
+        ("AdderLost", Kind.TEMPORAL),
+    ],
+)
+def test_the_outcome_is_the_expected_one(report, name, kind):
+    found = result(report, name)
+    assert (found.kind, found.outcome) == (kind, found.model.expected)
+
+
+def test_counts_and_depth_agree(report):
+    for name in ("AdderPasses", "AdderDirect", "AdderCrashing"):
+        assert differences(result(report, name)) == []
+
+
+def test_wrong_counts_are_told(report):
+    found = result(report, "AdderPasses")
+    wrong = dataclasses.replace(found.model, distinct_states=36, depth=None)
+    assert differences(dataclasses.replace(found, model=wrong)) == [
+        "distinct states: 92 found, 36 in the manifest",
+        "depth: 8 found, none in the manifest",
+    ]
+
+
+def test_a_wrong_outcome_is_told(report):
+    found = result(report, "AdderLoses")
+    wrong = dataclasses.replace(found.model, expected="pass")
+    assert differences(dataclasses.replace(found, model=wrong)) == ["must pass, but invariant violated: NoLoss"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Broken", "at line 3, column"),
+        ("Undefined", "Unknown operator: `nowhere'."),
+        ("Mistyped", "Attempted to check equality of integer 0 with non-integer"),
+    ],
+)
+def test_errors_of_the_spec_are_told(report, name, told):
+    found = result(report, name)
+    assert found.kind is Kind.ERROR
+    assert told in found.detail
+    assert len(found.detail.splitlines()) <= 8
+
+
+def test_the_assertion_is_told(report):
+    assert "Failure of assertion" in result(report, "AdderAsserts").detail
+
+
+def test_labels_that_no_passing_model_reaches(report):
+    assert report.coverage.modules == ["Adder"]
+    assert [label.name for label in report.coverage.unreached] == ["add_assert", "add_stuck"]
+
+
+@pytest.mark.parametrize("name", ["AdderPasses", "AdderDirect", "AdderCrashing"])
+def test_each_way_to_take_steps_shows_its_labels(report, adder, name):
+    only = result(report, name)
+    judged = coverage(adder, [only.model], [only])
+    assert [label.name for label in judged.unreached] == ["add_assert", "add_stuck"]
+
+
+def test_coverage_waits_for_all_models_of_a_module(report, adder):
+    assert coverage(adder, load(adder), report.results[:1]).judged == ()
+
+
+def test_the_translation_is_up_to_date(report):
+    assert report.translations == {"Adder": None}
+
+
+def test_a_lost_update_as_columns(report, adder):
+    assert told(report, adder, "AdderLoses") == [
+        "step  thread 1   thread 2   thread 3  what changed",
+        "   1  add_read   add_read   look      (start)",
+        "   2  add_read   ·          ·         -",
+        "   3  ·          add_read   ·         -",
+        "   4  add_write  ·          ·         total: 0 → 1  turn[1]: 0 → 1",
+        "   5  add_check  ·          ·         -",
+        "   6  ·          add_write  ·         turn[2]: 0 → 1",
+        "   7  ·          add_check  ·         -",
+        "   8  ·          ·          look      seen_totals ++ <<1>>",
+        "      NoLoss is violated here",
+    ]
+
+
+def test_a_crash_is_told_by_its_name(report, adder):
+    text = "\n".join(told(report, adder, "AdderLost"))
+    assert "and nothing more happens: LiveEnd is violated" in text
+
+
+def test_a_failure_at_the_start_has_one_line(report, adder):
+    assert told(report, adder, "AdderAtStart")[-1].strip() == "NotZero is violated here"
+    assert len(told(report, adder, "AdderAtStart")) == 3
+
+
+def test_a_model_whose_time_is_up(tools, adder):
+    manifest = load(adder)
+    endless = [model for model in manifest if model.name == "Endless"]
+    report = run_check(tools, adder, manifest, Wish(endless, timeout_s=1.0), Silent())
+    assert report.results[0].kind is Kind.TIMEOUT
+    assert report.results[0].detail == "stopped after 1 s"
+
+
+def test_states_are_counted_while_tlc_runs(tools, adder, tmp_path):
+    """The size of TLC's trace file tells the states; if a new TLC writes another format, this says so."""
+    endless = next(model for model in load(adder) if model.name == "Endless")
+    task = tlc.task(tools, adder, endless, tmp_path / "work", 512)
+    counts: list[tuple[float, int]] = []
+
+    class Watch(Silent):
+        def tick(self, running):
+            counts.extend((one.elapsed(), tlc.states_so_far(one.task.folder)) for one in running)
+
+    enough = lambda: 15 if counts and counts[-1][1] > 2000 else None  # noqa: E731
+    with pytest.raises(runner.InterruptedRunError):
+        runner.run([task], 1, Watch(), enough, timeout_s=60)
+    assert counts[-1][1] > 2000

@@ -1,0 +1,59 @@
+"""Test-wide rules: profiles of hypothesis, the --deep switch, no skips in CI, no thread or memory left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from pystream import _native
+
+QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+settings.register_profile("deep", max_examples=2000, deadline=None, suppress_health_check=QUIET, print_blob=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--deep", action="store_true", help="run the long versions: more examples, larger models")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("deep" if config.getoption("--deep") else "fast")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--deep"):
+        return
+    deep = [item for item in items if item.get_closest_marker("deep")]
+    config.hook.pytest_deselected(items=deep)
+    items[:] = [item for item in items if item not in deep]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a skipped test is a failed run: whatever it needs has to be installed there."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") == "true" and reporter is not None and reporter.stats.get("skipped"):
+        reporter.write_line("CI=true: no test may be skipped", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def nothing_left():
+    """The test leaves no thread, in Python or in C, and no allocation of the C core behind."""
+    gc.collect()
+    memory, threads = _native.memory_live(), (threading.active_count(), core_threads())
+    yield
+    gc.collect()
+    assert (threading.active_count(), core_threads()) == threads
+    assert _native.memory_live() == memory
+
+
+def core_threads() -> int:
+    """How many threads of the C core run in this process, as the system sees them."""
+    names = [task.read_text() for task in Path("/proc/self/task").glob("*/comm")]
+    return sum(name.startswith("pystream") for name in names)
