@@ -5,8 +5,6 @@
 
 #include "exact_sum.h"
 
-#define SIGN (UINT64_C(1) << 63)
-
 /* ---- count ---- */
 
 static bool count_add(const aggregate *a, void *state, const column *c, int64_t row) {
@@ -106,29 +104,17 @@ typedef struct {
   int64_t n;
 } value_state;
 
-/* Bits whose unsigned order is the order of the values: -0.0 below 0.0, every NaN (as one NaN) above +inf. */
-static uint64_t ordered(uint64_t bits, ps_type type) {
-  if (type_is_unsigned(type)) return bits;
-  if (!type_is_float(type)) return bits ^ SIGN;
-  if (isnan(bits_double(bits))) return double_bits((double)NAN) | SIGN;
-  return bits & SIGN ? ~bits : bits | SIGN;
-}
-
-static uint64_t canonical(uint64_t bits, ps_type type) {
-  return type_is_float(type) && isnan(bits_double(bits)) ? double_bits((double)NAN) & ~SIGN : bits;
-}
-
 static bool min_add(const aggregate *a, void *state, const column *c, int64_t row) {
   value_state *s = state;
-  uint64_t bits = canonical(column_bits(c, row), a->type);
-  if (s->n++ == 0 || ordered(bits, a->type) < ordered(s->bits, a->type)) s->bits = bits;
+  uint64_t bits = value_canonical(column_bits(c, row), a->type);
+  if (s->n++ == 0 || value_ordered(bits, a->type) < value_ordered(s->bits, a->type)) s->bits = bits;
   return true;
 }
 
 static bool max_add(const aggregate *a, void *state, const column *c, int64_t row) {
   value_state *s = state;
-  uint64_t bits = canonical(column_bits(c, row), a->type);
-  if (s->n++ == 0 || ordered(bits, a->type) > ordered(s->bits, a->type)) s->bits = bits;
+  uint64_t bits = value_canonical(column_bits(c, row), a->type);
+  if (s->n++ == 0 || value_ordered(bits, a->type) > value_ordered(s->bits, a->type)) s->bits = bits;
   return true;
 }
 
@@ -266,8 +252,8 @@ bool aggregates_init(aggregates *all, const ps_query *query) {
     ps_type type = from->column < 0 ? PS_I64 : query->column_types[from->column];
     const routine *run = routine_for(from->function, type);
     assert(run->add && "pystream/plan.py lets no other function and type through");
-    all->each[i] = (aggregate){from->column, from->mask, type,       all->state_size, type_is_bytes(type),
-                               run->add,     run->finish, run->drop};
+    all->each[i] = (aggregate){from->column,        from->mask, type,        all->state_size,
+                               type_is_bytes(type), run->add,   run->finish, run->drop};
     all->state_size += (int64_t)((run->size + 15) / 16 * 16);
     if (from->function == PS_UDF) all->udf = i;
   }

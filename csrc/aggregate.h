@@ -15,9 +15,9 @@ typedef struct aggregate aggregate;
 struct aggregate {
   int32_t column;
   int32_t mask;
-  ps_type type;    /* of the column; PS_I64 where there is none */
-  int64_t offset;  /* of this aggregate's state in the window's block */
-  bool is_bytes;   /* its output column is a string */
+  ps_type type;   /* of the column; PS_I64 where there is none */
+  int64_t offset; /* of this aggregate's state in the window's block */
+  bool is_bytes;  /* its output column is a string */
   bool (*add)(const aggregate *a, void *state, const column *c, int64_t row); /* false: out of memory */
   ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to);
   void (*drop)(void *state); /* frees what the state holds; NULL: nothing to free */

@@ -14,11 +14,12 @@ __extension__ typedef unsigned __int128 uint128;
 
 /* Memory. All allocations of csrc go through these, so that tests can count what is alive and make any of them fail.
    NULL on failure; resizing that fails leaves the old block valid. */
-void *memory_new(size_t bytes);  /* zeroed */
+void *memory_new(size_t bytes); /* zeroed */
 void *memory_resize(void *block, size_t bytes);
 void memory_free(void *block);
 
-/* Room for one more element in a growing array: doubles the capacity. False when out of memory; the array is unchanged. */
+/* Room for one more element in a growing array: doubles the capacity. False when out of memory; the array is unchanged.
+ */
 bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element);
 
 /* The finalizer of splitmix64 by Steele, Lea and Flood: every input bit reaches every output bit. */

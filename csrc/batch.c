@@ -59,18 +59,15 @@ uint64_t column_bits(const column *c, int64_t row) {
     case PS_BYTES64:
     case PS_TYPES: break;
   }
-  assert(!"column_bits wants a fixed-width column");
+  assert(false && "column_bits wants a fixed-width column");
   return 0;
 }
 
 bytes column_bytes(const column *c, int64_t row) {
-  int64_t i = c->first + row, from, to;
-  if (c->type == PS_BYTES32) {
-    const int32_t *offsets = c->offsets;
-    from = offsets[i], to = offsets[i + 1];
-  } else {
-    const int64_t *offsets = c->offsets;
-    from = offsets[i], to = offsets[i + 1];
-  }
+  int64_t i = c->first + row;
+  const int32_t *narrow = c->offsets;
+  const int64_t *wide = c->offsets;
+  int64_t from = c->type == PS_BYTES32 ? narrow[i] : wide[i];
+  int64_t to = c->type == PS_BYTES32 ? narrow[i + 1] : wide[i + 1];
   return (bytes){(const uint8_t *)c->values + from, to - from};
 }

@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "key.h"
+#include "value.h"
 
 typedef struct {
   ps_type type;
@@ -50,22 +51,6 @@ static inline int64_t batch_ts(const batch *b, int64_t row) {
   return ((const int64_t *)c->values)[c->first + row];
 }
 
-static inline bool type_is_bytes(ps_type t) { return t == PS_BYTES32 || t == PS_BYTES64; }
-static inline bool type_is_float(ps_type t) { return t == PS_F32 || t == PS_F64; }
-static inline bool type_is_unsigned(ps_type t) { return t == PS_BOOL || (t >= PS_U8 && t <= PS_U64); }
-
-/* A fixed-width value widened to 64 bits: int64_t, uint64_t or the bits of a double, as the type says. */
+/* A fixed-width value widened to 64 bits: see value.h. */
 uint64_t column_bits(const column *c, int64_t row);
 bytes column_bytes(const column *c, int64_t row);
-
-static inline double bits_double(uint64_t bits) {
-  double x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-static inline uint64_t double_bits(double x) {
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}

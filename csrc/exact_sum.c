@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define NARROW_UNIT 80                /* the narrow sum counts 2^-80 */
-#define NARROW_SHIFT_MAX 73           /* m < 2^53, so m << 73 stays below 2^126 */
+#define NARROW_UNIT 80                  /* the narrow sum counts 2^-80 */
+#define NARROW_SHIFT_MAX 73             /* m < 2^53, so m << 73 stays below 2^126 */
 #define NARROW_BIT (1074 - NARROW_UNIT) /* where the narrow unit lies in the wide sum */
 
 /* A finite double as sign * m * 2^(pos - 1074). */
@@ -157,9 +157,9 @@ static double round_wide(exact_sum_wide w) {
 double exact_sum_round(const ps_exact_sum *sum) {
   if (!sum->wide) return ldexp((double)sum->narrow, -NARROW_UNIT);
   const exact_sum_wide *w = sum->wide;
-  if (w->nan || (w->plus_inf && w->minus_inf)) return NAN;
-  if (w->plus_inf) return INFINITY;
-  if (w->minus_inf) return -INFINITY;
+  if (w->nan || (w->plus_inf && w->minus_inf)) return (double)NAN;
+  if (w->plus_inf) return (double)INFINITY;
+  if (w->minus_inf) return (double)-INFINITY;
   exact_sum_wide total = *w;
   wide_add_narrow(&total, sum->narrow);
   return round_wide(total);

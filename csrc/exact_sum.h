@@ -2,8 +2,9 @@
  * exact_sum.h - the exact sum of doubles, rounded once, whatever the order.
  *
  * A double is m * 2^e with a 53-bit integer m, so every sum of doubles is an integer multiple of 2^-1074. We keep that
- * integer: adding integers is associative and commutative, hence the result does not depend on the order in which values
- * or partial sums arrive, and rounding it once gives the double nearest to the true sum (what math.fsum returns).
+ * integer: adding integers is associative and commutative, hence the result does not depend on the order in which
+ * values or partial sums arrive, and rounding it once gives the double nearest to the true sum (what math.fsum
+ * returns).
  *
  *   narrow   one 128-bit integer counting units of 2^-80: takes values with 2^-28 <= |x| < 2^46 (and zero) in one add
  *   wide     allocated when a value or the narrow sum does not fit: 35 limbs of 64 bits counting units of 2^-1074,
@@ -11,7 +12,8 @@
  *
  *   value = narrow * 2^-80 + wide * 2^-1074
  *
- * An exact zero is +0.0, as with math.fsum. NaN, or both infinities, give NaN. A sum beyond the largest double is infinite.
+ * An exact zero is +0.0, as with math.fsum. NaN, or both infinities, give NaN. A sum beyond the largest double is
+ * infinite.
  */
 #pragma once
 

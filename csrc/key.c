@@ -1,27 +1,13 @@
 /* key.c - see key.h. */
 #include "key.h"
 
-#include <math.h>
-
 #include "batch.h"
-
-#define SIGN (UINT64_C(1) << 63)
 
 /* ---- the encoding ---- */
 
-static uint64_t sortable(uint64_t bits, ps_type type) {
-  if (type_is_float(type)) {
-    double x = bits_double(bits);
-    if (x == 0) bits = 0;
-    if (isnan(x)) bits = double_bits((double)NAN) & ~SIGN;
-    return bits & SIGN ? ~bits : bits | SIGN;
-  }
-  return type_is_unsigned(type) ? bits : bits ^ SIGN;
-}
-
-static uint64_t unsortable(uint64_t bits, ps_type type) {
-  if (type_is_float(type)) return bits & SIGN ? bits & ~SIGN : ~bits;
-  return type_is_unsigned(type) ? bits : bits ^ SIGN;
+static uint64_t encoded(uint64_t bits, ps_type type) {
+  if (type_is_float(type) && bits == VALUE_SIGN) bits = 0; /* -0.0 and 0.0 are one key */
+  return value_ordered(value_canonical(bits, type), type);
 }
 
 static uint8_t *put_bits(uint8_t *to, uint64_t bits) {
@@ -58,7 +44,7 @@ static int64_t encode(const batch *b, int32_t keys, int64_t row, uint8_t *start)
     *to++ = null;
     if (null) continue;
     to = type_is_bytes(c->type) ? put_bytes(to, column_bytes(c, row))
-                                : put_bits(to, sortable(column_bits(c, row), c->type));
+                                : put_bits(to, encoded(column_bits(c, row), c->type));
   }
   return to - start;
 }
@@ -68,7 +54,7 @@ const uint8_t *key_decode(const uint8_t *at, ps_type type, key_part *out) {
   if (out->null) return at;
   if (!type_is_bytes(type)) {
     for (int i = 0; i < 8; i++) out->bits = out->bits << 8 | *at++;
-    out->bits = unsortable(out->bits, type);
+    out->bits = value_unordered(out->bits, type);
     return at;
   }
   out->data = at;
@@ -160,11 +146,11 @@ static const key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *d
   pthread_mutex_lock(&t->lock);
   if (key_set_reserve(&t->set)) {
     int64_t slot = key_set_slot(&t->set, hash, data, length);
-    k = t->set.slots[slot];
-    if (!k && (k = key_new(hash, data, length))) {
-      t->set.slots[slot] = k;
-      t->set.used++;
+    if (!t->set.slots[slot]) {
+      t->set.slots[slot] = key_new(hash, data, length);
+      if (t->set.slots[slot]) t->set.used++;
     }
+    k = t->set.slots[slot];
   }
   pthread_mutex_unlock(&t->lock);
   return k;

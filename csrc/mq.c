@@ -1,7 +1,9 @@
 /* mq.c - the MQ design (Alg. 2): queues in, one thread that merges, updates and puts out. See operator.h. */
 #include "operator.h"
 
-#define RING_EVERY 256 /* tuples between two looks at the doorbell: a sleeping consumer starts early on a long batch */
+#define RING_EVERY                                                                                  \
+  256 /* tuples between two looks at the doorbell: a sleeping consumer starts early on a long batch \
+       */
 
 void mq_add(ps_operator *op, input *in, batch *b) {
   int64_t rows = b->rows; /* the last enqueue gives b away */
@@ -31,7 +33,8 @@ static position lowest(ps_operator *op, int32_t *which) {
 /* Puts out the first winset. */
 static ps_code output_first(ps_operator *op, ps_fault *fault) {
   if (!sink_lock(&op->sink)) return PS_CLOSED;
-  ps_code code = winset_output(op->windows.first, &op->functions, op->keys, op->column_types + 1, &op->sink.rows, fault);
+  ps_code code =
+      winset_output(op->windows.first, &op->functions, op->keys, op->column_types + 1, &op->sink.rows, fault);
   sink_unlock(&op->sink);
   if (code == PS_OK) window_list_pop(&op->windows);
   return code;

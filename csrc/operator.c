@@ -65,7 +65,8 @@ static void unmake(ps_operator *op, made stage) {
 
 static made make(ps_operator *op, const ps_query *query, int32_t inputs, int64_t max_pending) {
   if (!copy_types(op, query) || !aggregates_init(&op->functions, query)) return MADE_NOTHING;
-  if (pthread_mutex_init(&op->dead_lock, NULL) != 0 || pthread_mutex_init(&op->end_lock, NULL) != 0) return MADE_NOTHING;
+  if (pthread_mutex_init(&op->dead_lock, NULL) != 0 || pthread_mutex_init(&op->end_lock, NULL) != 0)
+    return MADE_NOTHING;
   if (!key_table_init(&op->key_table)) return MADE_LOCKS;
   if (!inputs_init(op, inputs, max_pending) || !output_init(op, max_pending)) return MADE_KEYS;
   if (!doorbell_init(&op->doorbell)) return MADE_SINK;
@@ -74,7 +75,8 @@ static made make(ps_operator *op, const ps_query *query, int32_t inputs, int64_t
   return pthread_create(&op->thread, NULL, mq_output_thread, op) == 0 ? MADE_THREAD : MADE_DOORBELL;
 }
 
-ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int64_t max_pending, ps_operator **out) {
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int64_t max_pending,
+                        ps_operator **out) {
   assert(design == PS_MQ && inputs > 0 && max_pending > 0 && query->size > 0 && query->advance > 0);
   (void)design;
   ps_operator *op = memory_new(sizeof *op);

@@ -43,9 +43,7 @@ bool out_put_bits(out_rows *rows, int32_t to, uint64_t bits) {
 }
 
 /* Where the row's string starts: the end of the row before, so that half-written rows leave no trace. */
-static int64_t string_start(const out_column *c, int64_t row) {
-  return row ? ((const int64_t *)c->values)[row] : 0;
-}
+static int64_t string_start(const out_column *c, int64_t row) { return row ? ((const int64_t *)c->values)[row] : 0; }
 
 uint8_t *out_put_space(out_rows *rows, int32_t to, int64_t length) {
   out_column *c = &rows->column[to];

@@ -52,7 +52,8 @@ typedef struct {
   int32_t mask;   /* a PS_BOOL column without nulls: only rows where it is true count */
 } ps_aggregate;
 
-/* Column 0 of every batch is the timestamp (PS_I64, no nulls), columns 1..keys are the key, the others are values and masks. */
+/* Column 0 of every batch is the timestamp (PS_I64, no nulls), columns 1..keys are the key, the others are values and
+ * masks. */
 typedef struct {
   int64_t size;
   int64_t advance;
@@ -94,7 +95,8 @@ typedef struct {
 } ps_stats;
 
 /* Starts the operator's own thread. The query is copied. */
-ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int64_t max_pending, ps_operator **out);
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int64_t max_pending,
+                        ps_operator **out);
 
 /* Takes the batch whole and moves it out of *batch, or not at all (then *batch still belongs to the caller). The
    number names the batch in the udf journal. Calls may run together with every call but free. */
@@ -111,13 +113,16 @@ ps_code ps_operator_close(ps_operator *op, int32_t input);
 
 /* Moves all finished rows into *out: ts, keys, aggregates (PS_UDF as a window number). Waits up to `ms` for the first.
    With PS_UDF in the query, *journal gets the steps (window number, its start, batch number, row) the user's objects
-   must take before those rows are read; window -1 says that the batch is done with. Rows of windows before a failure come first. */
-ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, struct ArrowArray *journal, ps_fault *fault);
+   must take before those rows are read; window -1 says that the batch is done with. Rows of windows before a failure
+   come first. */
+ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, struct ArrowArray *journal,
+                         ps_fault *fault);
 
 /* Makes every waiting or later call return PS_CLOSED and the operator's thread end soon. */
 void ps_operator_cancel(ps_operator *op);
 
-/* Cancels and joins the thread; the operator stays valid and answers PS_CLOSED. May be called again, and by any thread. */
+/* Cancels and joins the thread; the operator stays valid and answers PS_CLOSED. May be called again, and by any thread.
+ */
 void ps_operator_end(ps_operator *op);
 
 /* Ends the operator and frees everything. No other call may run. NULL is allowed. In a forked child, where the thread

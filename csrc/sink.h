@@ -28,7 +28,8 @@ typedef struct {
 bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max);
 void sink_free(sink *s);
 
-/* Output thread: lock, write to s->rows or s->journal, unlock. Lock waits for room; false when cancelled (not locked). */
+/* Output thread: lock, write to s->rows or s->journal, unlock. Lock waits for room; false when cancelled (not locked).
+ */
 bool sink_lock(sink *s);
 void sink_unlock(sink *s);
 void sink_end(sink *s, ps_code failure, const ps_fault *fault);

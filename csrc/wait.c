@@ -14,7 +14,7 @@ static int64_t now_ns(void) {
 moment moment_in(int32_t ms) { return (moment){now_ns() + (int64_t)ms * 1000000}; }
 
 static struct timespec timespec_of(int64_t ns) {
-  return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+  return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = ns % NS_PER_S};
 }
 
 #ifdef __APPLE__ /* has no condattr_setclock, but waits for a span of time instead */

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions, out_rows *journal) {
+void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions,
+                      out_rows *journal) {
   *list = (window_list){.size = size, .advance = advance, .functions = functions, .journal = journal};
 }
 

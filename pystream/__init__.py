@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import pkgutil
 
-# With `pip install .` and Python started in the source tree, this folder hides the installed one; the compiled extension
-# lies only there. Both are searched, this one first.
+# With `pip install .` and Python started in the source tree, this folder hides the installed one, and only that one has
+# the compiled extension. Both are searched, this one first.
 __path__ = pkgutil.extend_path(__path__, __name__)
 
-from pystream.batch_run import aggregate  # noqa: E402 - after the search path is right
-from pystream.errors import (  # noqa: E402
+from pystream.batch_run import aggregate
+from pystream.errors import (
     BackpressureError,
     ClosedError,
     DisorderError,
@@ -23,9 +23,9 @@ from pystream.errors import (  # noqa: E402
     SumOverflowError,
     UdfError,
 )
-from pystream.functions import avg, count, first, last, max, min, sum, udf  # noqa: E402
-from pystream.operator import Operator  # noqa: E402
-from pystream.query import Query, Window  # noqa: E402
+from pystream.functions import avg, count, first, last, max, min, sum, udf
+from pystream.operator import Operator
+from pystream.query import Query, Window
 
 __version__ = "0.1.0"
 

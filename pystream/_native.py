@@ -25,7 +25,9 @@ if lib.PS_ABI != ABI:
 WAIT_MS = 50
 
 DESIGNS = {"mq": lib.PS_MQ}
-FUNCTIONS = {name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")}
+FUNCTIONS = {
+    name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
+}
 TYPES = {
     name: getattr(lib, f"PS_{name}")
     for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
@@ -55,8 +57,8 @@ def _raise_if_broken(code: int) -> None:
 class Handle:
     """An operator in C. Calls release the GIL, and any thread may make any call at any time.
 
-    `end` stops the operator's thread; the memory goes with the last reference, so a call that comes late or is still under
-    way finds a valid operator, which answers that it has ended.
+    `end` stops the operator's thread; the memory goes with the last reference, so a call that comes late or is still
+    under way finds a valid operator, which answers that it has ended.
     """
 
     def __init__(
@@ -113,7 +115,9 @@ class Handle:
         """Promise that the input sends nothing more."""
         lib.ps_operator_close(self._op, input)
 
-    def take(self, ms: int, schema: pa.Schema, journal_schema: pa.Schema) -> tuple[pa.RecordBatch, pa.RecordBatch] | None:
+    def take(
+        self, ms: int, schema: pa.Schema, journal_schema: pa.Schema
+    ) -> tuple[pa.RecordBatch, pa.RecordBatch] | None:
         """Finished rows and the journal of user objects; None when there are none in time; StopIteration at the end."""
         rows, journal, fault = _new_array(), _new_array(), ffi.new("ps_fault *")
         code = lib.ps_operator_take(self._op, ms, rows, journal, fault)
@@ -142,7 +146,7 @@ class Handle:
 
 
 def _new_array() -> Any:
-    """An Arrow array for C to read or fill. What nobody has moved out is released with it, even if Ctrl-C comes between."""
+    """An Arrow array for C to read or fill. What nobody moves out is released with it, even if Ctrl-C comes between."""
     return ffi.gc(ffi.new("struct ArrowArray *"), lib.ps_arrow_release)
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pystream import functions
 from pystream.errors import ClosedError, SchemaError
 from pystream.ingest import batches
 from pystream.operator import Operator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pystream.query import Query
 
@@ -66,9 +65,13 @@ class _Reader(threading.Thread):
         self._begin = threading.Event()
         self._operator: Operator | None = None
 
-    def feed(self, operator: Operator | None) -> None:
-        """Go on, into this operator; None means stop."""
+    def feed(self, operator: Operator) -> None:
+        """Go on, into this operator."""
         self._operator = operator
+        self._begin.set()
+
+    def stop(self) -> None:
+        """Do not wait for an operator any longer."""
         self._begin.set()
 
     def run(self) -> None:
@@ -98,7 +101,7 @@ class _Reader(threading.Thread):
         for start in range(0, batch.num_rows, SLICE_ROWS):
             piece = batch.slice(start, SLICE_ROWS)
             self._operator._add_batch(self.index, piece, True, None, row + start)  # type: ignore[union-attr]
-        return row + batch.num_rows
+        return row + int(batch.num_rows)
 
 
 def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
@@ -147,7 +150,7 @@ def _raise_first(readers: list[_Reader]) -> None:
 
 def _end(readers: list[_Reader]) -> None:
     for reader in readers:
-        reader.feed(None) if not reader._begin.is_set() else None
+        reader.stop()
     for reader in readers:
         if reader.ident is not None:
             reader.join(PATIENCE_S)

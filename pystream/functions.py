@@ -18,7 +18,7 @@ class UserWindow(Protocol):
     def process_tuple(self, row: Mapping[str, Any]) -> None:
         """Take one tuple, a mapping from column names to Python values. Tuples come in (ts, input, position) order."""
 
-    def produce_out_tuple(self) -> Any:  # noqa: ANN401 - any value that Arrow can hold
+    def produce_out_tuple(self) -> Any:
         """Give the window's result."""
 
 
@@ -91,7 +91,7 @@ def last(column: str, where: pc.Expression | None = None) -> Aggregate:
 
 
 def udf(factory: Callable[[], UserWindow], type: pa.DataType | None = None) -> Aggregate:
-    """Run user code: `factory()` makes an object with `process_tuple(row)` and `produce_out_tuple()` per window and key.
+    """Run user code: `factory()` makes an object with `process_tuple(row)` and `produce_out_tuple()` per window, key.
 
     The objects are used by whichever thread reads the operator's output, one tuple after the other. `type` is the Arrow
     type of the results; without it the first batch of results decides.

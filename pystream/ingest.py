@@ -27,9 +27,8 @@ def batches(source: Any) -> Iterator[pa.RecordBatch]:
         for part in source:
             yield from batches(part)
     else:
-        raise SchemaError(
-            f"an input must be an Arrow table, batch or stream, a dict of arrays, or an iterable of those, not {_name(source)}",
-        )
+        allowed = "an Arrow table, batch or stream, a dict of arrays, or an iterable of those"
+        raise SchemaError(f"an input must be {allowed}, not {_name(source)}")
 
 
 def one_batch(source: Any) -> pa.RecordBatch | None:
@@ -57,7 +56,9 @@ def _from_stream(source: Any) -> Iterator[pa.RecordBatch]:
 
 def _from_mapping(columns: Mapping[str, Any]) -> pa.RecordBatch:
     try:
-        arrays = {str(name): values if isinstance(values, pa.Array) else pa.array(values) for name, values in columns.items()}
+        arrays = {
+            str(name): values if isinstance(values, pa.Array) else pa.array(values) for name, values in columns.items()
+        }
         return pa.RecordBatch.from_pydict(arrays)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaError(f"a dict of arrays that does not make a batch: {error}") from error

@@ -6,7 +6,7 @@ import itertools
 import operator
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -86,7 +86,9 @@ class Operator:
         if batch is not None:
             self._add_batch(input, batch, block, timeout)
 
-    def _add_batch(self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0) -> None:
+    def _add_batch(
+        self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0
+    ) -> None:
         try:
             prepared = self._plan.prepare(batch)
         except (SchemaError, pa.ArrowInvalid) as error:
@@ -113,7 +115,7 @@ class Operator:
         self._handle.wait_space(input, rows, min(left, _native.WAIT_MS))
 
     def heartbeat(self, input: int, ts: Any) -> None:
-        """Promise that the input sends nothing below `ts` any more (an integer, or a datetime for timestamp columns)."""
+        """Promise that the input sends nothing below `ts` any more: an integer, or a datetime for timestamp columns."""
         self._check_input(input)
         try:
             ticks = pa.scalar(ts, self._plan.ts_type).cast(pa.int64()).as_py()
@@ -180,10 +182,12 @@ class Operator:
         """End the operator now: its thread, every call that waits on it, and what it holds. Rows not read are lost."""
         self._handle.end()
 
-    def __enter__(self) -> Operator:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None) -> None:
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
+    ) -> None:
         self.end()
 
     # ---- errors ----
@@ -197,9 +201,8 @@ class Operator:
         if _native.is_overflow(fault):
             names = [n for n in self.query.aggregates if n not in self._plan.udfs]
             name = names[fault.aggregate]
-            return SumOverflowError(
-                f"{name} = {self.query.aggregates[name]!r} does not fit into int64 in the window starting at {fault.ts}",
-            )
+            what = f"{name} = {self.query.aggregates[name]!r}"
+            return SumOverflowError(f"{what} does not fit into int64 in the window starting at {fault.ts}")
         if _native.is_closed(fault):
             return ClosedError("the operator has ended" if input is None else f"input {input} is closed")
         row = None if first_row is None else first_row + fault.row

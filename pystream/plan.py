@@ -6,7 +6,7 @@ Everything that C trusts is checked here: column names, types, nulls in timestam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -91,7 +91,9 @@ class Column:
         """How C reads it."""
         layout = _layout(_storage(self.type))
         if layout is None:
-            raise SchemaError(f"column {self.name!r} has type {self.type}, which pystream cannot aggregate; cast it first")
+            raise SchemaError(
+                f"column {self.name!r} has type {self.type}, which pystream cannot aggregate; cast it first"
+            )
         return layout
 
 
@@ -120,20 +122,28 @@ class Plan:
         found = self.schema.get_all_field_indices(name)
         if len(found) != 1:
             what = "is missing" if not found else "appears more than once"
-            raise SchemaError(f"column {name!r} {what}; the input has {', '.join(map(repr, self.schema.names)) or 'none'}")
+            raise SchemaError(
+                f"column {name!r} {what}; the input has {', '.join(map(repr, self.schema.names)) or 'none'}"
+            )
         return self.schema.field(found[0]).type
 
     def _ts_type(self) -> pa.DataType:
         type = self._type_of(self.query.ts)
         if not (pa.types.is_integer(type) or pa.types.is_timestamp(type)):
-            raise SchemaError(f"timestamp column {self.query.ts!r} has type {type}; it must be an integer or a timestamp")
+            raise SchemaError(
+                f"timestamp column {self.query.ts!r} has type {type}; it must be an integer or a timestamp"
+            )
         return type if pa.types.is_timestamp(type) else pa.int64()
 
     def _aggregate(self, name: str, aggregate: Aggregate) -> tuple[str, int, int]:
         """Function, value column and mask column, as C wants them."""
-        value = -1 if aggregate.column is None else self._index(Column(aggregate.column, self._type_of(aggregate.column)))
+        value = (
+            -1 if aggregate.column is None else self._index(Column(aggregate.column, self._type_of(aggregate.column)))
+        )
         if value >= 0 and aggregate.function in ("sum", "avg") and not _is_number(self.columns[value].type):
-            raise SchemaError(f"{name} = {aggregate!r}: column of type {self.columns[value].type} has no {aggregate.function}")
+            raise SchemaError(
+                f"{name} = {aggregate!r}: column of type {self.columns[value].type} has no {aggregate.function}"
+            )
         mask = -1 if aggregate.where is None else self._index(Column(str(aggregate.where), pa.bool_(), aggregate.where))
         return aggregate.function, value, mask
 
@@ -231,7 +241,10 @@ def _typed(array: pa.Array, type: pa.DataType, name: str) -> pa.Array:
 def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
     """Where the expression is true; null counts as false."""
     source = acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
-    steps = [acero.Declaration("table_source", source), acero.Declaration("project", acero.ProjectNodeOptions([where], ["m"]))]
+    steps = [
+        acero.Declaration("table_source", source),
+        acero.Declaration("project", acero.ProjectNodeOptions([where], ["m"])),
+    ]
     try:
         column = acero.Declaration.from_sequence(steps).to_table(use_threads=False).column("m")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:

@@ -46,7 +46,7 @@ def _check_duration(name: str, value: Duration) -> None:
         raise ValueError(f"window {name} must be positive and fit into 64 bits, not {value!r}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Window:
     """Windows [n*advance, n*advance + size) for n = 0, 1, 2, ...; without `advance` they tumble.
 
@@ -55,11 +55,11 @@ class Window:
     """
 
     size: Duration
-    advance: Duration = None  # type: ignore[assignment] # replaced by size below
+    advance: Duration
 
-    def __post_init__(self) -> None:
-        if self.advance is None:
-            object.__setattr__(self, "advance", self.size)
+    def __init__(self, size: Duration, advance: Duration | None = None) -> None:
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "advance", size if advance is None else advance)
         _check_duration("size", self.size)
         _check_duration("advance", self.advance)
 

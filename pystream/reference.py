@@ -28,7 +28,9 @@ def aggregate(query: Query, inputs: Sequence[list[Row]], keep: Callable[[str, Ro
     for (start, _), rows in sorted(windows.items(), key=lambda item: item[0]):
         result: Row = {"ts": start, **{k: _key(rows[0][k]) for k in query.key}}
         for name, function in query.aggregates.items():
-            result[name] = _apply(function, [r for r in rows if function.where is None or keep is None or keep(name, r)])
+            result[name] = _apply(
+                function, [r for r in rows if function.where is None or keep is None or keep(name, r)]
+            )
         out.append(result)
     return out
 

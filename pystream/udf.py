@@ -1,8 +1,8 @@
 """User functions: the objects of the paper's `Window` interface, driven by the journal that C writes.
 
-C merges the inputs and finds the windows; for every step a user's object must take it notes (window, batch, row). Whoever
-reads the operator's output replays these notes before the rows that depend on them. So user code runs in a thread of the
-user's, in the deterministic order, and what it raises surfaces right there.
+C merges the inputs and finds the windows; for every step a user's object must take it notes (window, batch, row).
+Whoever reads the operator's output replays these notes before the rows that depend on them. So user code runs in a
+thread of the user's, in the deterministic order, and what it raises surfaces right there.
 """
 
 from __future__ import annotations
@@ -46,17 +46,14 @@ class UdfRunner:
                 self._step(window, start, self._batches[number][row])
 
     def _step(self, window: int, start: int, row: dict[str, Any]) -> None:
-        name = ""
-        try:
-            objects = self._objects.get(window)
-            if objects is None:
-                objects = self._objects[window] = {}
-                for name, udf in self._udfs.items():
+        objects = self._objects.setdefault(window, {})
+        for name, udf in self._udfs.items():
+            try:
+                if name not in objects:
                     objects[name] = udf.factory()  # type: ignore[misc] # udf() sees to it that there is one
-            for name, target in objects.items():
-                target.process_tuple(row)
-        except Exception as error:
-            raise self._error(name, start, tuple(row[k] for k in self._query.key), error) from error
+                objects[name].process_tuple(row)
+            except Exception as error:
+                raise self._error(name, start, tuple(row[k] for k in self._query.key), error) from error
 
     def _error(self, name: str, start: Any, key: Any, error: Exception) -> UdfError:
         what = f"{type(error).__name__}: {error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -88,7 +89,7 @@ class Case:
     def batches(self, input: int) -> list[pa.RecordBatch]:
         whole = pa.RecordBatch.from_pylist(self.rows[input], schema=self.schema)
         edges = [0, *sorted({c % (whole.num_rows + 1) for c in self.cuts[input]}), whole.num_rows]
-        return [whole.slice(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+        return [whole.slice(a, b - a) for a, b in pairwise(edges)]
 
     def expected(self) -> list[dict[str, Any]]:
         as_read = [[row for batch in self.batches(i) for row in batch.to_pylist()] for i in range(len(self.rows))]

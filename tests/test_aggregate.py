@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import Case, canonical, cases
 
 import pystream as ps
 from pystream.operator import DESIGNS
-from strategies import Case, canonical, cases
 
 designs = pytest.mark.parametrize("design", DESIGNS)
 
@@ -90,7 +90,13 @@ def test_same_bytes_over_twenty_runs_with_other_timings_and_batches(design):
     query = ps.Query(
         ps.Window(30, 7),
         "meter",
-        {"n": ps.count(), "sum": ps.sum("cons"), "avg": ps.avg("cons"), "first": ps.first("cons"), "last": ps.last("cons")},
+        {
+            "n": ps.count(),
+            "sum": ps.sum("cons"),
+            "avg": ps.avg("cons"),
+            "first": ps.first("cons"),
+            "last": ps.last("cons"),
+        },
     )
     digests = set()
     for run in range(20):

@@ -16,7 +16,9 @@ from pystream._native import ExactSum
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 EVERYDAY = st.floats(-1e6, 1e6)
 TINY = st.floats(-1e-300, 1e-300)
-VALUES = st.lists(st.one_of(FINITE, EVERYDAY, TINY, st.sampled_from([0.0, -0.0, 5e-324, 1.7e308, -1.7e308, 2.0**46, 2.0**-28])))
+VALUES = st.lists(
+    st.one_of(FINITE, EVERYDAY, TINY, st.sampled_from([0.0, -0.0, 5e-324, 1.7e308, -1.7e308, 2.0**46, 2.0**-28]))
+)
 
 
 def bits(x: float) -> bytes:

@@ -53,7 +53,9 @@ def settled(op: ps.Operator) -> list[dict]:
 def test_a_bad_row_refuses_the_whole_batch_and_the_operator_goes_on():
     with ps.Operator(COUNT, 2, SCHEMA) as op:
         op.add(1, batch(5, 6))
-        with pytest.raises(ps.DisorderError, match=r"input 1, row 2: timestamp 7 is below 9, the latest timestamp") as e:
+        with pytest.raises(
+            ps.DisorderError, match=r"input 1, row 2: timestamp 7 is below 9, the latest timestamp"
+        ) as e:
             op.add(1, batch(8, 9, 7, 10))
         assert (e.value.input, e.value.row, e.value.ts, e.value.latest) == (1, 2, 7, 9)
         with pytest.raises(ps.DisorderError, match=r"input 1, row 0: timestamp 5 is below 6"):
@@ -144,7 +146,9 @@ def test_integer_sum_that_does_not_fit_is_an_error_and_rows_before_it_come_out()
         op.add(0, batch(11, 12, v=2**62))
         op.close(0)
         got = []
-        with pytest.raises(ps.SumOverflowError, match=r"total = sum\(v\) does not fit into int64 in the window starting at 10"):
+        with pytest.raises(
+            ps.SumOverflowError, match=r"total = sum\(v\) does not fit into int64 in the window starting at 10"
+        ):
             for b in op:
                 got += b.to_pylist()
         assert got == [{"ts": 0, "k": 1, "n": 1, "total": 2**63 - 1}]

@@ -13,9 +13,9 @@ import pystream as ps
 
 @pytest.mark.parametrize("value", [0, -1, 2**63, "0s", timedelta(0), timedelta(seconds=-1), "5 fortnights", "fast"])
 def test_windows_that_are_none(value):
-    with pytest.raises(ValueError, match="window|duration"):
+    with pytest.raises(ValueError, match=r"window|duration"):
         ps.Window(value, 1)
-    with pytest.raises(ValueError, match="window|duration"):
+    with pytest.raises(ValueError, match=r"window|duration"):
         ps.Window(1, value)
 
 
@@ -82,7 +82,9 @@ class Failing:
 def test_what_user_code_raises_names_window_and_key(where, nothing_left):
     query = ps.Query(ps.Window(10), "k", {"mine": ps.udf(lambda: Failing(where))})
     start = 10 if where == "process" else 0
-    with pytest.raises(ps.UdfError, match=rf"mine, window starting at {start}, key \('a',\): user code raised RuntimeError: boom") as e:
+    with pytest.raises(
+        ps.UdfError, match=rf"mine, window starting at {start}, key \('a',\): user code raised RuntimeError: boom"
+    ) as e:
         ps.aggregate(query, [{"ts": [1, 12], "k": ["a", "a"]}])
     assert isinstance(e.value.__cause__, RuntimeError)
     del e
