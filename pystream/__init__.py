@@ -7,27 +7,30 @@
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pystream.batch_run import aggregate
+    from pystream.errors import (
+        BackpressureError,
+        ClosedError,
+        DisorderError,
+        PystreamError,
+        SchemaError,
+        SumOverflowError,
+        UdfError,
+    )
+    from pystream.functions import avg, count, first, last, max, min, sum, udf
+    from pystream.operator import Operator
+    from pystream.query import Query, Window
+
+__version__ = "0.1.0"
 
 # With `pip install .` and Python started in the source tree, this folder hides the installed one, and only that one has
 # the compiled extension. Both are searched, this one first.
 __path__ = pkgutil.extend_path(__path__, __name__)
-
-from pystream.batch_run import aggregate
-from pystream.errors import (
-    BackpressureError,
-    ClosedError,
-    DisorderError,
-    PystreamError,
-    SchemaError,
-    SumOverflowError,
-    UdfError,
-)
-from pystream.functions import avg, count, first, last, max, min, sum, udf
-from pystream.operator import Operator
-from pystream.query import Query, Window
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BackpressureError",
@@ -51,3 +54,21 @@ __all__ = [
     "sum",
     "udf",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use.
+
+    So `pystream --help` need not wait for Arrow, and `pystream doctor` can say what is wrong with an installation in
+    which Arrow or the compiled extension does not load.
+    """
+    if name in __all__:
+        for module in ("errors", "functions", "query", "operator", "batch_run"):
+            home = importlib.import_module(f"pystream.{module}")
+            if hasattr(home, name):
+                return globals().setdefault(name, getattr(home, name))
+    raise AttributeError(f"module 'pystream' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

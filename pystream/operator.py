@@ -14,7 +14,7 @@ from pystream import _native
 from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
 from pystream.ingest import one_batch
 from pystream.plan import Plan
-from pystream.udf import UdfRunner
+from pystream.user_windows import UdfRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -108,7 +108,7 @@ class Plan:
         self.columns = [Column(query.ts, self.ts_type), *(Column(k, self._type_of(k)) for k in query.key)]
         self.udfs = {name: a for name, a in query.aggregates.items() if a.function == "udf"}
         self.aggregates = [self._aggregate(n, a) for n, a in query.aggregates.items() if n not in self.udfs]
-        if self.udfs:  # C sees one: the number of the window; pystream/udf.py does the rest
+        if self.udfs:  # C sees one: the number of the window; pystream/user_windows.py does the rest
             self.aggregates.append(("udf", -1, -1))
         self.column_types = ["I64", *(c.layout for c in self.columns[1:])]
         self.out_schema = self._out_schema()

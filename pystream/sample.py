@@ -33,7 +33,7 @@ SONGS = 250_000
 SONGS_HOT = 40_000
 
 #: The share of comments that go to hot songs, and how many comments come per second unless a span is given. No source
-#: gives them: they are chosen so that most, but not all, comments of a window of 30 s find their song there already.
+#: gives them; with these, about half of the comments in a window of 30 s find their song there already.
 HOT_SHARE = 0.9
 COMMENTS_PER_S = 250
 

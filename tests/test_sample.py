@@ -43,7 +43,7 @@ def test_seed_says_it_all(make, dataset):
 
 @BOTH
 def test_ties(make, dataset):
-    """Equal timestamps within and across streams, and for one key across streams: what order-sensitive functions feel."""
+    """Equal timestamps within and across streams, and for one key too: what order-sensitive functions feel."""
     streams = make(2, 20_000, seed=1)
     ts = [s["ts"].to_numpy() for s in streams]
     assert all((np.diff(t) == 0).any() for t in ts)
@@ -89,7 +89,7 @@ def test_addresses():
     "wrong", [{"streams": 0}, {"streams": 1 << 17}, {"tuples": -1}, {"span_s": 0}, {"seed": -1}], ids=str
 )
 def test_refused(make, dataset, wrong):
-    with pytest.raises(ValueError, match="must|expected non-negative"):
+    with pytest.raises(ValueError, match=r"must|expected non-negative"):
         make(**{"streams": 1, "tuples": 10, "seed": 1, **wrong})
 
 

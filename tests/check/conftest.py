@@ -112,14 +112,21 @@ def entry(name: str, expected: str, **fields: Any) -> dict[str, Any]:
     """A model of the manifest."""
     rule = fields.pop("rule", "atomic")
     constants = {"Turns": "1", "AddRule": f'"{rule}"'}
-    given = {"seconds": 1, "module": "MCAdder", "shows": f"{name} shows something", "spec": "Plain", "constants": constants, **fields}
+    given = {
+        "seconds": 1,
+        "module": "MCAdder",
+        "shows": f"{name} shows something",
+        "spec": "Plain",
+        "constants": constants,
+        **fields,
+    }
     return {"name": name, "expected": expected, **given}
 
 
 MANIFEST = [
     entry("AdderPasses", "pass", spec="Fair", invariants=["NoLoss"], properties=["Ends"], distinct_states=92, depth=8),
     entry("AdderDirect", "pass", module="MCDirect", spec="Spec", invariants=["NoLoss"], distinct_states=92, depth=8),
-    entry("AdderCrashing", "pass", spec="Crashing", properties=["LiveEnd"], distinct_states=137, depth=9),
+    entry("AdderCrashing", "pass", spec="Crashing", properties=["LiveEnd"], distinct_states=238, depth=8),
     entry("AdderLoses", "NoLoss", rule="lossy", invariants=["NoLoss"], trace="Both read 0."),
     entry("AdderStutters", "Ends", properties=["Ends"]),
     entry("AdderAction", "NeverTwo", properties=["NeverTwo"]),
@@ -128,7 +135,7 @@ MANIFEST = [
     entry("AdderAtStart", "NotZero", invariants=["NotZero"]),
     entry("AdderAsserts", "Assert", rule="asserting"),
     entry("AdderStuck", "Deadlock", rule="stuck", deadlock=True),
-    entry("AdderLost", "LiveEnd", rule="stuck", spec="Crashing", properties=["LiveEnd"]),
+    entry("AdderLost", "Ends", spec="Crashing", properties=["Ends"]),
     entry("Mistyped", "Wrong", invariants=["Wrong"]),
     entry("Broken", "pass", module="MCBroken", spec="Spec", constants={}),
     entry("Undefined", "pass", module="MCUndefined", spec="Spec", constants={}),

@@ -1,0 +1,77 @@
+"""Ring 1: the models of spec/ give what the manifest says. Those that take long run with --deep."""
+
+from __future__ import annotations
+
+import pytest
+
+from pystream.check import CheckError
+from pystream.check.check import Report, Silent, Wish, run_check
+from pystream.check.java import find_tools
+from pystream.check.manifest import Model, find_spec, load
+from pystream.check.pluscal import pluscal_modules
+from pystream.check.tlc import differences
+from pystream.check.update import readme_is_current
+
+QUICK_S = 10.0
+
+
+def manifest() -> list[Model]:
+    """The real models; a missing manifest is told by a test that fails, not by one that cannot be collected."""
+    try:
+        return load(find_spec())
+    except CheckError:
+        return []
+
+
+def parameter(model: Model):
+    quick = not model.deep and (model.seconds or 0.0) <= QUICK_S
+    return pytest.param(model, id=model.name, marks=[] if quick else [pytest.mark.deep])
+
+
+MODELS = [parameter(model) for model in manifest()]
+
+
+@pytest.fixture(scope="module")
+def report(request: pytest.FixtureRequest) -> Report:
+    """All models that this session asks for, run side by side once."""
+    asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    models = {params["model"].name: params["model"] for params in asked if isinstance(params.get("model"), Model)}
+    spec = find_spec()
+    wish = Wish(list(models.values()), translations=True)
+    return run_check(find_tools(), spec, load(spec), wish, Silent())
+
+
+def test_there_is_a_manifest():
+    assert load(find_spec())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_model(report: Report, model: Model):
+    result = next(result for result in report.results if result.model.name == model.name)
+    assert differences(result) == [], result.detail
+
+
+def test_every_label_is_reached(report: Report):
+    assert [f"{label.module}.{label.name}" for label in report.coverage.unreached] == []
+
+
+def test_translations_are_up_to_date(report: Report):
+    assert set(report.translations) == {module.stem for module in pluscal_modules(find_spec())}
+    assert report.stale == {}
+
+
+def test_models_are_told():
+    models = load(find_spec())
+    assert [model.name for model in models if not model.shows or not model.bounds] == []
+    assert [model.name for model in models if not model.must_pass and not model.trace] == []
+
+
+def test_a_temporal_failure_has_one_property():
+    """TLC does not say which temporal property was violated."""
+    failing = [model for model in load(find_spec()) if model.expected in model.properties]
+    assert [model.name for model in failing if len(model.properties) > 1] == []
+
+
+def test_the_readme_shows_the_manifest():
+    spec = find_spec()
+    assert readme_is_current(spec, load(spec)), "run `pystream check --update`"

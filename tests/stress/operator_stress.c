@@ -1,0 +1,135 @@
+/*
+ * operator_stress.c - an operator under real threads, for the sanitizer builds: every input has a thread that adds small
+ * batches, one thread reads, and some rounds are cancelled half-way. Ends with 0 if no tuple was lost or doubled.
+ *
+ *   operator_stress INPUTS TUPLES ROUNDS
+ */
+#include "base.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+  ps_operator *op;
+  int32_t input;
+  int64_t tuples;
+} feeder;
+
+enum { KEYS = 7, WINDOW = 10, BATCH = 5 };
+
+static void release_column(struct ArrowArray *a) {
+  free((void *)(uintptr_t)a->buffers[1]);
+  free(a->buffers);
+  a->release = NULL;
+}
+
+static struct ArrowArray *column(int64_t rows, int64_t *values) {
+  struct ArrowArray *a = calloc(1, sizeof *a);
+  a->length = rows;
+  a->n_buffers = 2;
+  a->buffers = calloc(2, sizeof *a->buffers);
+  a->buffers[1] = values;
+  a->release = release_column;
+  return a;
+}
+
+static void release_batch(struct ArrowArray *a) {
+  for (int64_t i = 0; i < a->n_children; i++) {
+    a->children[i]->release(a->children[i]);
+    free(a->children[i]);
+  }
+  free(a->children);
+  a->release = NULL;
+}
+
+/* Timestamps i / 3, so that ties are everywhere. */
+static struct ArrowArray batch(int64_t first, int64_t rows) {
+  int64_t *ts = malloc((size_t)rows * sizeof *ts), *key = malloc((size_t)rows * sizeof *key);
+  for (int64_t i = 0; i < rows; i++) {
+    ts[i] = (first + i) / 3;
+    key[i] = (first + i) % KEYS;
+  }
+  struct ArrowArray a = {.length = rows, .n_children = 2, .release = release_batch};
+  a.children = calloc(2, sizeof *a.children);
+  a.children[0] = column(rows, ts);
+  a.children[1] = column(rows, key);
+  return a;
+}
+
+static void *feed(void *argument) {
+  feeder *f = argument;
+  ps_fault fault;
+  for (int64_t i = 0; i < f->tuples; i += BATCH) {
+    int64_t rows = f->tuples - i < BATCH ? f->tuples - i : BATCH;
+    struct ArrowArray a = batch(i, rows);
+    ps_code code;
+    while ((code = ps_operator_add(f->op, f->input, 0, &a, &fault)) == PS_FULL) {
+      ps_operator_wait_space(f->op, f->input, rows, 10);
+    }
+    ps_arrow_release(&a);
+    if (code != PS_OK) return NULL; /* cancelled */
+    if (i % 50 == 0) ps_operator_heartbeat(f->op, f->input, (i + rows - 1) / 3, &fault);
+  }
+  ps_operator_close(f->op, f->input);
+  return NULL;
+}
+
+/* Reads to the end, or cancels after so many takes; the sum of all counts, or -1. */
+static int64_t read_all(ps_operator *op, int64_t takes_max) {
+  int64_t sum = 0;
+  for (int64_t takes = 0;; takes++) {
+    struct ArrowArray rows = {0}, journal = {0};
+    ps_fault fault;
+    if (takes == takes_max) ps_operator_cancel(op);
+    ps_code code = ps_operator_take(op, 10, &rows, &journal, &fault);
+    if (code == PS_END) return sum;
+    if (code == PS_EMPTY) continue;
+    if (code != PS_OK) return -1;
+    const int64_t *n = rows.children[2]->buffers[1];
+    for (int64_t i = 0; i < rows.length; i++) sum += n[i];
+    ps_arrow_release(&rows);
+    ps_arrow_release(&journal);
+  }
+}
+
+static int64_t round_once(int32_t inputs, int64_t tuples, int64_t takes_max) {
+  ps_type types[] = {PS_I64, PS_I64};
+  ps_aggregate count = {PS_COUNT, -1, -1};
+  ps_query query = {WINDOW, WINDOW, 2, types, 1, 1, &count};
+  ps_operator *op;
+  if (ps_operator_new(&query, inputs, PS_MQ, 64, &op) != PS_OK) abort();
+  pthread_t *threads = calloc((size_t)inputs, sizeof *threads);
+  feeder *feeders = calloc((size_t)inputs, sizeof *feeders);
+  for (int32_t i = 0; i < inputs; i++) {
+    feeders[i] = (feeder){op, i, tuples};
+    pthread_create(&threads[i], NULL, feed, &feeders[i]);
+  }
+  int64_t sum = read_all(op, takes_max);
+  for (int32_t i = 0; i < inputs; i++) pthread_join(threads[i], NULL);
+  ps_operator_free(op);
+  free(threads);
+  free(feeders);
+  return sum;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 4) return 2;
+  int32_t inputs = atoi(argv[1]);
+  int64_t tuples = atoll(argv[2]);
+  int rounds = atoi(argv[3]);
+  for (int i = 0; i < rounds; i++) {
+    bool cancel = i % 3 == 2;
+    int64_t sum = round_once(inputs, tuples, cancel ? i : -1);
+    if (!cancel && sum != inputs * tuples) {
+      printf("round %d: %lld tuples came out of %lld\n", i, (long long)sum, (long long)(inputs * tuples));
+      return 1;
+    }
+  }
+  if (ps_memory_live() != 0) {
+    printf("%lld allocations left\n", (long long)ps_memory_live());
+    return 1;
+  }
+  printf("%d rounds of %d x %lld tuples\n", rounds, inputs, (long long)tuples);
+  return 0;
+}

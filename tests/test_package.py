@@ -1,0 +1,93 @@
+"""The package as users get it: an sdist that builds a wheel that works, and a README that tells the truth."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+USE_IT = """
+import sys
+import pystream as ps
+assert all(getattr(getattr(ps, name), "__module__", "").startswith("pystream.") for name in ps.__all__ if name[0] != "_")
+assert not {"pyspark", "click", "rich"} & set(sys.modules)
+query = ps.Query(ps.Window(2), "k", {"n": ps.count()})
+print(ps.__file__, ps.aggregate(query, [{"ts": [0, 1, 2], "k": ["a", "a", "b"]}])["n"].to_pylist())
+"""
+
+
+def run(*command: object, cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [str(c) for c in command],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)  # the wheel from the sdist
+    return next(folder.glob("*.whl"))
+
+
+def test_a_wheel_built_from_the_sdist_works(wheel, tmp_path):
+    assert re.fullmatch(r"pystream-[\d.]+-cp311-abi3-.*\.whl", wheel.name)
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(tmp_path)
+    assert "pystream/py.typed" in names
+    assert "pystream/spec/models.json" in names
+    out = run(sys.executable, "-S", "-c", with_path(tmp_path), cwd=tmp_path)
+    assert out == f"{tmp_path / 'pystream' / '__init__.py'} [2, 1]\n"
+
+
+def test_python_started_in_the_source_tree_finds_the_extension(wheel, tmp_path):
+    """`pip install .` and then `python` in the clone: the folder hides the installed package, but not its extension."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{with_path(tmp_path)}"
+    assert run(sys.executable, "-S", "-c", code, cwd=ROOT) == f"{ROOT / 'pystream' / '__init__.py'} [2, 1]\n"
+
+
+def with_path(folder: Path) -> str:
+    """Use the wheel in this folder, and this environment for the dependencies only (-S has hidden the editable install)."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    packages = str(Path(pa.__file__).parent.parent)
+    return f"import sys; sys.path[:0] = [{str(folder)!r}]; sys.path.append({packages!r})\n{USE_IT}"
+
+
+def readme_commands() -> list[str]:
+    return re.findall(r"^\$ (.*)$", (ROOT / "README.md").read_text().split("\n## ")[0], re.MULTILINE)
+
+
+def test_ci_runs_the_command_of_the_readme():
+    commands = readme_commands()
+    assert len(commands) == 2
+    assert "pystream demo" in commands[0]
+    assert commands[1].endswith("pytest")
+    assert commands[1] in (ROOT / ".ci/run").read_text()
+
+
+def test_the_version_is_the_same_everywhere():
+    version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
+    assert f'__version__ = "{version}"' in (ROOT / "pystream/__init__.py").read_text()
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_example_of_the_readme_runs():
+    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    exec(compile(example, "README.md", "exec"), {})  # noqa: S102 - our own README

@@ -1,0 +1,72 @@
+"""The gates: linters, types, formatting, warnings. The same for people and for CI."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+C_SOURCES = sorted((ROOT / "csrc").glob("*.c"))
+C_FILES = [*C_SOURCES, *sorted((ROOT / "csrc").glob("*.h")), *sorted((ROOT / "tests").rglob("*.c"))]
+
+
+def tool(name: str) -> str:
+    """A tool of the `test` extra, of this environment even if it is not activated."""
+    found = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
+    assert found, f"{name} is missing: pip install '.[test]'"
+    return found
+
+
+def run(*command: object) -> None:
+    done = subprocess.run([str(c) for c in command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, "\n" + done.stdout + done.stderr
+
+
+def test_ruff():
+    run(tool("ruff"), "check")
+
+
+def test_ruff_format():
+    run(tool("ruff"), "format", "--check")
+
+
+def test_mypy():
+    run(sys.executable, "-m", "mypy")
+
+
+def test_clang_format():
+    run(tool("clang-format"), "--dry-run", "--Werror", *C_FILES)
+
+
+@pytest.mark.parametrize("source", C_SOURCES, ids=lambda path: path.name)
+def test_clang_tidy(source):
+    run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc")
+
+
+def test_only_atomics_h_spells_a_memory_order():
+    for path in C_FILES:
+        if path.name != "atomics.h":
+            assert "memory_order" not in path.read_text(), path
+
+
+def test_only_one_module_imports_the_extension():
+    importers = [p.name for p in (ROOT / "pystream").rglob("*.py") if "pystream._core" in p.read_text()]
+    assert importers == ["_native.py"]
+
+
+def test_the_oracle_stays_small():
+    assert len((ROOT / "pystream/reference.py").read_text().splitlines()) <= 80
+
+
+def test_top_level():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if tracked.returncode != 0:
+        return  # an sdist; its contents are tested in test_package.py
+    entries = {line.split("/")[0] for line in tracked.stdout.splitlines()}
+    fixed = {"pyproject.toml", "spec", "csrc", "pystream", "tests", "bench", "README.md", "LICENSE", "CHANGELOG.md"}
+    assert {e for e in entries if not e.startswith(".")} == fixed
