@@ -54,7 +54,7 @@ bool key_cache_fill(key_cache *c, struct batch *b, int32_t keys);
 
 int key_compare(const key *a, const key *b);
 
-/* The position behind a key's column that starts at `at`; what it holds goes to the callee's arguments. */
+/* One column of a key, decoded. */
 typedef struct {
   bool null;
   uint64_t bits;       /* fixed-width columns */
@@ -62,5 +62,6 @@ typedef struct {
   int64_t length;      /* bytes after unescaping */
 } key_part;
 
+/* Decodes the column that starts at `at`; returns where the next one starts. */
 const uint8_t *key_decode(const uint8_t *at, ps_type type, key_part *out);
 void key_unescape(const key_part *part, uint8_t *to);

@@ -3,8 +3,8 @@
 
 #include "wait.h"
 
-#define JOURNAL_WORTH                                                                            \
-  4096 /* steps for which the reader is woken although no row is finished: a page or two of work \
+#define JOURNAL_WORTH                                                                                   \
+  4096 /* steps for which the reader is woken although no row is finished: enough to be worth a wake-up \
         */
 
 bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 
 import numpy as np
@@ -104,6 +105,20 @@ def test_same_bytes_over_twenty_runs_with_other_timings_and_batches(design):
         inputs = [delayed(t.to_batches(max_chunksize=int(timing.integers(1, 400))), timing) for t in tables]
         digests.add(digest(ps.aggregate(query, inputs, design=design)))
     assert len(digests) == 1
+
+
+@designs
+def test_float_sums_equal_fsum(design):
+    rng = np.random.default_rng(3)
+    values = rng.normal(0, 1, 20_000) * 10.0 ** rng.integers(-12, 12, 20_000)
+    ts, meter = np.sort(rng.integers(0, 1000, 20_000)), rng.integers(0, 9, 20_000)
+    query = ps.Query(ps.Window(100), "meter", {"sum": ps.sum("v"), "avg": ps.avg("v")})
+    inputs = [{"ts": ts[i::4], "meter": meter[i::4], "v": values[i::4]} for i in range(4)]
+    result = ps.aggregate(query, inputs, design=design).to_pylist()
+    assert len(result) == 90
+    for row in result:
+        group = values[(ts // 100 * 100 == row["ts"]) & (meter == row["meter"])].tolist()
+        assert (row["sum"], row["avg"]) == (math.fsum(group), math.fsum(group) / len(group))
 
 
 def test_windows_as_in_the_paper():

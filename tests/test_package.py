@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 USE_IT = """
 import sys
 import pystream as ps
-assert all(getattr(getattr(ps, name), "__module__", "").startswith("pystream.") for name in ps.__all__ if name[0] != "_")
+assert all(getattr(ps, name).__module__.startswith("pystream.") for name in ps.__all__ if name[0] != "_")
 assert not {"pyspark", "click", "rich"} & set(sys.modules)
 query = ps.Query(ps.Window(2), "k", {"n": ps.count()})
 print(ps.__file__, ps.aggregate(query, [{"ts": [0, 1, 2], "k": ["a", "a", "b"]}])["n"].to_pylist())
@@ -39,7 +39,8 @@ def run(*command: object, cwd: Path, **environment: str) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)  # the wheel from the sdist
+    command = ["-m", "build", "--no-isolation", "--outdir", folder, ROOT]  # the sdist, and the wheel from the sdist
+    run(sys.executable, *command, cwd=folder)
     return next(folder.glob("*.whl"))
 
 
@@ -58,16 +59,18 @@ def test_python_started_in_the_source_tree_finds_the_extension(wheel, tmp_path):
     """`pip install .` and then `python` in the clone: the folder hides the installed package, but not its extension."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{with_path(tmp_path)}"
-    assert run(sys.executable, "-S", "-c", code, cwd=ROOT) == f"{ROOT / 'pystream' / '__init__.py'} [2, 1]\n"
+    assert (
+        run(sys.executable, "-S", "-c", with_path(ROOT, tmp_path), cwd=ROOT)
+        == f"{ROOT / 'pystream' / '__init__.py'} [2, 1]\n"
+    )
 
 
-def with_path(folder: Path) -> str:
-    """Use the wheel in this folder, and this environment for the dependencies only (-S has hidden the editable install)."""
+def with_path(*folders: Path) -> str:
+    """Use the package in these folders and this environment for its dependencies only: -S hides an editable install."""
     import pyarrow as pa  # noqa: PLC0415
 
     packages = str(Path(pa.__file__).parent.parent)
-    return f"import sys; sys.path[:0] = [{str(folder)!r}]; sys.path.append({packages!r})\n{USE_IT}"
+    return f"import sys; sys.path[:0] = {[str(f) for f in folders]!r}; sys.path.append({packages!r})\n{USE_IT}"
 
 
 def readme_commands() -> list[str]:

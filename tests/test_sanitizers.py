@@ -34,7 +34,15 @@ def test_operator_under_real_threads(sanitizer, tmp_path):
     cc = compiler(sanitizer, tmp_path)
     run("cmake", "-S", ROOT / "csrc", "-B", tmp_path, f"-DPYSTREAM_SANITIZE={sanitizer}", f"-DCMAKE_C_COMPILER={cc}")
     run("cmake", "--build", tmp_path, "--parallel", "2")
-    flags = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-std=c11", "-D_GNU_SOURCE", "-g", "-I", ROOT / "csrc"]
+    flags = [
+        f"-fsanitize={sanitizer}",
+        "-fno-sanitize-recover=all",
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-g",
+        "-I",
+        ROOT / "csrc",
+    ]
     source, library = ROOT / "tests/stress/operator_stress.c", tmp_path / "libcore.a"
     run(cc, *flags, source, library, "-lpthread", "-lm", "-o", tmp_path / "stress")
     assert run(tmp_path / "stress", 4, 3000, 12) == "12 rounds of 4 x 3000 tuples\n"

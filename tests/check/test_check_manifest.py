@@ -8,8 +8,8 @@ import pytest
 
 from pystream.check import CheckError, update
 from pystream.check.manifest import Model, find_spec, load, parse_model
+from pystream.check.result import Kind, Result
 from pystream.check.selection import SelectionError, override, parse_settings, select
-from pystream.check.tlc import Kind, Result
 
 ENTRY = {
     "name": "GateTies",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pystream.check import limits
-from pystream.check.coverage import modules_of
+from pystream.check.coverage import modules_of, reached
 from pystream.check.manifest import Model
+from pystream.check.messages import parse_messages
 from pystream.check.pluscal import labels, stale
+from pystream.check.result import Kind, read_result
 from pystream.check.runner import Finished, Task
-from pystream.check.tlc import Kind, checks_liveness, parse_messages, read_result
+from pystream.check.tlc import checks_liveness
 from pystream.check.trace import lines, read_trace
 from pystream.check.values import Function, Set, changes, parse_value, show
 
@@ -223,6 +225,56 @@ def test_a_stale_translation_is_noticed(adder, spec):
         Task("t", [], spec), 255, "pcal.trans Version 1.9\nUnrecoverable error:\n -- Missing `end'\n", 1.0
     )
     assert stale(module, failed) == "Unrecoverable error: -- Missing `end'"
+
+
+def place(text, piece, count, bars=""):
+    """A line of TLC's coverage for the first place of a piece of a module's text."""
+    start = text.index(piece)
+    ends = [(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) for at in (start, start + len(piece) - 1)]
+    (line, column), (last_line, last_column) = ends
+    where = f"{bars}line {line}, col {column} to line {last_line}, col {last_column} of module Adder: {count}"
+    return message(2221, f"  {where}")
+
+
+@pytest.mark.parametrize(
+    ("guard", "then", "otherwise", "taken"),
+    [(5, 0, 0, False), (5, 1, 0, True), (5, 0, 1, True), (0, 0, 0, False)],
+)
+def test_a_wrapped_step_is_told_by_its_assignments_to_pc(adder, guard, then, otherwise, taken):
+    module = adder / "Adder.tla"
+    text = module.read_text()
+    body = text[text.index("add_write(self) ==") :]
+    pc = [line.strip().removeprefix("THEN ").removeprefix("ELSE ") for line in body.splitlines() if "pc' =" in line]
+    output = (
+        message(2772, "<Step line 6, col 1 to line 6, col 4 of module MCAdder (6 25 6 72)>: 0:9")
+        + place(text, body[body.index("/\\ pc[self]") :].splitlines()[0], guard)
+        + place(text, "IF AddRule", guard, bars="|")
+        + place(text, pc[0], then)
+        + place(text, pc[1], otherwise)
+    )
+    result = read_result(model(), finished(output))
+    assert ("add_write" in reached(result, module, labels(module))) is taken
+
+
+def test_a_count_for_a_whole_conjunction_holds_for_its_assignment_to_pc(adder):
+    module = adder / "Adder.tla"
+    text = module.read_text()
+    start = text.index("/\\ seen' =")
+    whole = text[start : text.index("\n\n", start)]
+    for count in (0, 7):
+        result = read_result(model(), finished(place(text, whole, count)))
+        assert ("add_read" in reached(result, module, labels(module))) is bool(count)
+
+
+def test_what_one_action_did_not_do_another_may_have_done(adder):
+    module = adder / "Adder.tla"
+    text = module.read_text()
+    start = text.index("/\\ seen' =")
+    whole = text[start : text.index("\n\n", start)]
+    pc = next(line.strip() for line in whole.splitlines() if "pc' =" in line)
+    head = message(2772, "<Step line 6, col 1 to line 6, col 4 of module MCAdder>: 0:9")
+    result = read_result(model(), finished(head + place(text, whole, 7) + head + place(text, pc, 0)))
+    assert reached(result, module, labels(module)) == {"add_read"}
 
 
 def test_modules_that_a_model_uses(adder):

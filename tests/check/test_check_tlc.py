@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 
 import pytest
 
@@ -11,7 +12,7 @@ from pystream.check.check import Report, Silent, Wish, run_check
 from pystream.check.coverage import coverage
 from pystream.check.manifest import load
 from pystream.check.pluscal import labels
-from pystream.check.tlc import Kind, differences
+from pystream.check.result import Kind, differences
 from pystream.check.trace import lines, read_trace
 
 
@@ -163,7 +164,9 @@ def test_states_are_counted_while_tlc_runs(tools, adder, tmp_path):
         def tick(self, running):
             counts.extend((one.elapsed(), tlc.states_so_far(one.task.folder)) for one in running)
 
-    enough = lambda: 15 if counts and counts[-1][1] > 2000 else None  # noqa: E731
+    def enough():
+        return signal.SIGTERM if counts and counts[-1][1] > 2000 else None
+
     with pytest.raises(runner.Interrupted):
         runner.run([task], 1, Watch(), enough, timeout_s=60)
     assert counts[-1][1] > 2000

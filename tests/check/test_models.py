@@ -9,7 +9,7 @@ from pystream.check.check import Report, Silent, Wish, run_check
 from pystream.check.java import find_tools
 from pystream.check.manifest import Model, find_spec, load
 from pystream.check.pluscal import pluscal_modules
-from pystream.check.tlc import differences
+from pystream.check.result import differences
 from pystream.check.update import readme_is_current
 
 QUICK_S = 10.0
