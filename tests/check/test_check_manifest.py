@@ -92,6 +92,15 @@ def test_the_folder_is_found_by_option_then_variable(tmp_path, monkeypatch):
         find_spec()
 
 
+@pytest.mark.parametrize("place", ["pystream/spec", "spec"])
+def test_the_folder_is_found_in_a_wheel_and_in_a_checkout(tmp_path, monkeypatch, place):
+    (tmp_path / place).mkdir(parents=True)
+    (tmp_path / place / "models.json").write_text("[]")
+    monkeypatch.delenv("PYSTREAM_SPEC", raising=False)
+    monkeypatch.setattr("pystream.check.manifest.__file__", str(tmp_path / "pystream" / "check" / "manifest.py"))
+    assert find_spec() == tmp_path / place
+
+
 MODELS = [model("GateTies"), model("GateTiesLong"), model("GateBig", deep=True), model("HiveTies")]
 
 
