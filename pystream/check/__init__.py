@@ -5,7 +5,9 @@ selection  which models a command line means, constants flipped by hand
 java       where Java and tla2tools.jar are
 limits     cores and memory there are, containers respected
 runner     a few processes side by side; nothing survives an interrupt
-tlc        one TLC run: its command line, and its output read into a Result
+tlc        one TLC run: its command line, and how far it is
+messages   TLC's output cut into messages
+result     what a run found, and whether that is what the manifest says
 coverage   PlusCal labels that no passing model reaches
 pluscal    are the committed translations up to date
 values     TLA+ values as TLC prints them, and what changed between two

@@ -10,8 +10,8 @@ from pystream.check import limits, pluscal, runner, tlc
 from pystream.check.coverage import Coverage, coverage
 from pystream.check.java import Tools
 from pystream.check.manifest import Model
+from pystream.check.result import Result, read_result
 from pystream.check.runner import Finished, Running
-from pystream.check.tlc import Result
 
 
 class Display(Protocol):
@@ -75,7 +75,7 @@ class _Bridge:
     def done(self, finished: Finished) -> None:
         model = self.models.get(finished.task.name)
         if model is not None:
-            self.results[model.name] = tlc.read_result(model, finished)
+            self.results[model.name] = read_result(model, finished)
             self.display.done(self.results[model.name])
 
 

@@ -2,7 +2,9 @@
 
 TLC counts by expression (`-coverage`). Where a model takes the algorithm's steps as they are, TLC also names the label;
 where it wraps them (crashing threads, a monitor), only the expressions inside the label's definition tell. A step was
-taken exactly if its assignment to pc was evaluated, because that comes after everything the step waits for.
+taken exactly if its assignment to pc was evaluated, because that comes after everything the step waits for. TLC tells
+the count of a whole expression instead of its parts where all are equal, so the smallest expression told that holds an
+assignment to pc decides.
 """
 
 import re
@@ -12,13 +14,33 @@ from pathlib import Path
 
 from pystream.check.manifest import Model
 from pystream.check.pluscal import Label, labels, pluscal_modules
-from pystream.check.tlc import Result
+from pystream.check.result import Result
 
-_ACTION = re.compile(r"^<(\w+) line .* of module (\w+)[^>]*>: (\d+):(\d+)", re.MULTILINE)
-_EXPRESSION = re.compile(r"^\s*\|*line (\d+), col (\d+) to line \d+, col \d+ of module (\w+): (\d+)", re.MULTILINE)
-_ASSIGNS_PC = re.compile(r"(?:/\\|\\/|[\s(])*pc' =")
-_ASSIGNS = re.compile(r"(?:/\\|\\/|[\s(])*(?:\w+' =|UNCHANGED\b)")
+_ACTION = re.compile(r"<(\w+) line .* of module (\w+)[^>]*>(?:: \d+:(\d+))?")
+_EXPRESSION = re.compile(r"\s*\|*line (\d+), col (\d+) to line (\d+), col (\d+) of module (\w+): (\d+)")
+_ASSIGNS_PC = re.compile(r"\bpc' =")
+_ASSIGNS = re.compile(r"\w' =|\bUNCHANGED\b")
 _USES = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)|\bINSTANCE\s+(\w+)")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A piece of a module, first and last character included, and how often one action evaluated it."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    count: int
+
+    def holds(self, other: "Expression") -> bool:
+        """Whether another expression is a part of this one."""
+        inside = self.start <= other.start and other.end <= self.end
+        return inside and (self.start, self.end) != (other.start, other.end)
+
+    def text(self, lines: Sequence[str]) -> str:
+        """Return the expression as it stands in the module."""
+        (first, column), (last, last_column) = self.start, self.end
+        whole = [*lines[first - 1 : last - 1], lines[last - 1][:last_column]]
+        return "\n".join([whole[0][column - 1 :], *whole[1:]])
 
 
 @dataclass(frozen=True)
@@ -75,27 +97,34 @@ def _used(text: str) -> Iterator[str]:
 def reached(result: Result, module: Path, found: Sequence[Label]) -> set[str]:
     """Return the names of the labels of a module that a run reached."""
     lines = module.read_text(encoding="utf-8").splitlines()
-    bodies = [message.body for message in result.messages]
-    evaluated = [place for body in bodies for place in _evaluated(body, module.stem)]
-    named = {name for body in bodies for name in _named(body, module.stem)}
-    return {label.name for label in found if label.name in named or _taken(label, lines, evaluated)}
+    bodies = [line for message in result.messages for line in message.body.splitlines()]
+    named = {name for name, where, count in _actions(bodies) if where == module.stem and count}
+    told = _expressions(bodies, module.stem)
+    return {label.name for label in found if label.name in named or any(_taken(label, lines, one) for one in told)}
 
 
-def _named(body: str, module: str) -> Iterator[str]:
-    for name, where, _, generated in _ACTION.findall(body):
-        if where == module and int(generated):
-            yield name
+def _actions(bodies: Iterable[str]) -> Iterator[tuple[str, str, int]]:
+    for action in filter(None, map(_ACTION.match, bodies)):
+        yield action[1], action[2], int(action[3] or 0)
 
 
-def _evaluated(body: str, module: str) -> Iterator[tuple[int, int]]:
-    for line, column, where, count in _EXPRESSION.findall(body):
-        if where == module and int(count):
-            yield int(line), int(column)
+def _expressions(bodies: Iterable[str], module: str) -> list[list[Expression]]:
+    """Return the expressions of a module that each action evaluated: the same one may be told by several."""
+    told: list[list[Expression]] = [[]]
+    for body in bodies:
+        if _ACTION.match(body):
+            told.append([])
+        expression = _EXPRESSION.match(body)
+        if expression and expression[5] == module:
+            line, column, last_line, last_column = map(int, expression.groups()[:4])
+            told[-1].append(Expression((line, column), (last_line, last_column), int(expression[6])))
+    return told
 
 
-def _taken(label: Label, lines: Sequence[str], evaluated: Iterable[tuple[int, int]]) -> bool:
-    body = lines[label.first_line - 1 : label.last_line]
+def _taken(label: Label, lines: Sequence[str], told: Iterable[Expression]) -> bool:
     # The translator leaves pc out of an algorithm that has one label only.
-    assigns = _ASSIGNS_PC if any(_ASSIGNS_PC.search(line) for line in body) else _ASSIGNS
-    inside = ((line, column) for line, column in evaluated if label.first_line <= line <= label.last_line)
-    return any(assigns.match(lines[line - 1], column - 1) for line, column in inside)
+    body = "\n".join(lines[label.first_line - 1 : label.last_line])
+    assigns = _ASSIGNS_PC if _ASSIGNS_PC.search(body) else _ASSIGNS
+    inside = [one for one in told if label.first_line <= one.start[0] and one.end[0] <= label.last_line]
+    assigning = [one for one in inside if assigns.search(one.text(lines))]
+    return any(one.count and not any(map(one.holds, assigning)) for one in assigning)

@@ -11,8 +11,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from pystream.check.manifest import Model
 from pystream.check.report import verdict
+from pystream.check.result import Result
 from pystream.check.runner import OUTPUT, Running
-from pystream.check.tlc import Result, checks_liveness, states_so_far
+from pystream.check.tlc import checks_liveness, states_so_far
 
 _REFRESH_S = 0.25
 _REMIND_S = 15.0
@@ -104,7 +105,8 @@ class Lines(AbstractContextManager["Lines"]):
 def _told(one: Running, states: int) -> str:
     if checks_liveness(_tail(one.task.folder / OUTPUT)):
         return f"{states:,} states, checking liveness"
-    return f"{states:,} states, {states / one.elapsed():,.0f}/s" if states else "starting"
+    # No states: TLC reads the spec, or has already cleared its folder to leave.
+    return f"{states:,} states, {states / one.elapsed():,.0f}/s" if states else "working"
 
 
 def _tail(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pystream.check.check import Report
 from pystream.check.manifest import Model
-from pystream.check.tlc import Kind, Result, differences
+from pystream.check.result import Kind, Result, differences
 from pystream.check.trace import lines, read_trace
 
 # Where nobody's terminal sets the width, rows stay on one line.
@@ -105,7 +105,9 @@ def _labels(report: Report) -> Iterator[Text]:
     yield Text(told, "red" if unreached else "")
     for module in report.coverage.modules:
         names = [label.name for label in unreached if label.module == module]
-        if names:
+        if len(names) == sum(label.module == module for label in judged):
+            yield Text(f"  no passing model runs {module}", "red")
+        elif names:
             yield Text(f"  no passing model reaches, in {module}: {', '.join(names)}", "red")
 
 

@@ -88,7 +88,8 @@ class Watcher(Protocol):
 def signals_noted() -> Iterator[Callable[[], int | None]]:
     """Turn signals into a flag: the function given returns the first one that came, or None.
 
-    Outside the main thread Python lets nobody set handlers; there the caller's own handling stays.
+    One that the body did not act on is raised at its end. Outside the main thread Python lets nobody set handlers;
+    there the caller's own handling stays.
     """
     came: list[int] = []
 
@@ -104,6 +105,8 @@ def signals_noted() -> Iterator[Callable[[], int | None]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if came:  # While the last files were put away: whoever sent it still wants an end.
+        raise Interrupted(came[0])
 
 
 @contextmanager

@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pystream.check.tlc import Kind, Message, Result
+from pystream.check.messages import Message
+from pystream.check.result import Kind, Result
 from pystream.check.values import Function, Set, Value, changes, parse_value
 
 _INITIAL_CODES = frozenset({2107, 2108})

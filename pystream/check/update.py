@@ -9,7 +9,7 @@ from typing import Any
 from pystream.check import CheckError
 from pystream.check.check import Report
 from pystream.check.manifest import MANIFEST, Model, load
-from pystream.check.tlc import Result
+from pystream.check.result import Result
 
 README = "README.md"
 BEGIN = "<!-- models -->"

@@ -19,6 +19,7 @@ from pystream.check import CheckError
 from pystream.check.command import check_command
 from pystream.check.java import find_jar, find_java
 from pystream.check.progress import Bars, Lines, display
+from pystream.check.runner import Interrupted, signals_noted
 
 README = "<!-- models -->\n<!-- /models -->\n"
 
@@ -180,6 +181,13 @@ def test_a_jar_by_variable(monkeypatch, tmp_path):
 def test_bars_on_a_terminal_lines_elsewhere():
     assert isinstance(display(Console(force_terminal=True), []), Bars)
     assert isinstance(display(Console(force_terminal=False), []), Lines)
+
+
+def test_a_signal_is_not_lost_while_cleaning_up():
+    with pytest.raises(Interrupted, match="SIGTERM"), signals_noted() as came:
+        signal.raise_signal(signal.SIGTERM)
+        assert came() == signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def processes_of(scratch):
