@@ -54,7 +54,7 @@ def passes(folder: Path, test: str) -> subprocess.CompletedProcess:
     code = RUN.format(paths=paths, packages=packages, test=str(folder / "tests" / test))
     command = [sys.executable, "-S", "-c", code]
     try:
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     except subprocess.TimeoutExpired:  # a bug that makes everything wait for ever shows as that
         return subprocess.CompletedProcess(command, 124, "timed out", "")
 
