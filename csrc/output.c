@@ -96,10 +96,18 @@ static bool shell(struct ArrowArray *a, int64_t rows, int64_t buffers, int64_t c
   return true;
 }
 
+/* Arrow wants one offset even for no strings. */
+static bool column_shell(const out_column *c, int64_t rows, struct ArrowArray *to) {
+  if (!shell(to, rows, c->is_bytes ? 3 : 2, 0)) return false;
+  if (!c->is_bytes || c->values) return true;
+  to->buffers[1] = memory_new(sizeof(int64_t));
+  return to->buffers[1] != NULL;
+}
+
 static bool fill_shell(const out_rows *rows, struct ArrowArray *to) {
   for (int32_t i = 0; i < rows->columns; i++) {
     to->children[i] = memory_new(sizeof(struct ArrowArray));
-    if (!to->children[i] || !shell(to->children[i], rows->rows, rows->column[i].is_bytes ? 3 : 2, 0)) return false;
+    if (!to->children[i] || !column_shell(&rows->column[i], rows->rows, to->children[i])) return false;
   }
   return true;
 }
@@ -123,7 +131,7 @@ void out_rows_move(out_rows *rows, struct ArrowArray *to) {
     struct ArrowArray *child = to->children[i];
     child->null_count = count_nulls(c, rows->rows);
     child->buffers[0] = c->validity;
-    child->buffers[1] = c->values;
+    if (c->values) child->buffers[1] = c->values;
     if (c->is_bytes) child->buffers[2] = c->data;
     *c = (out_column){.is_bytes = c->is_bytes};
   }

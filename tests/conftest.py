@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from pystream import _native
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET)
+settings.register_profile("fast", max_examples=100, deadline=None, derandomize=True, suppress_health_check=QUIET)
 settings.register_profile("deep", max_examples=2000, deadline=None, suppress_health_check=QUIET, print_blob=True)
 
 

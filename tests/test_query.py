@@ -101,6 +101,23 @@ class Constant:
         return self.results[self.key]
 
 
+def test_steps_of_user_windows_without_any_finished_row():
+    """A gap between windows swallows the only tuple: there are steps to report, and no row with its string columns."""
+    query = ps.Query(ps.Window(1, 2), "k", {"u": ps.udf(lambda: Constant({"a": 1})), "low": ps.min("k")})
+    schema = pa.schema([("ts", pa.int64()), ("k", pa.string())])
+    with ps.Operator(query, 1, schema) as op:
+        op.add(0, {"ts": [1], "k": ["a"]})
+        op.close(0)
+        assert list(op) == []
+    with ps.Operator(query, 1, schema) as op:
+        op.add(0, {"ts": [0], "k": ["a"]})
+        while op.stats()["pending"]:
+            pass
+        assert op.poll() == []
+        op.close(0)
+        assert [b.to_pylist() for b in op] == [[{"ts": 0, "k": "a", "u": 1, "low": "a"}]]
+
+
 def test_user_results_are_typed_by_the_first_or_as_told():
     data = {"ts": [0, 0, 0], "k": [0, 1, 2]}
 
