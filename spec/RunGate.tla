@@ -97,6 +97,7 @@
 (*   insert_fill, next_read_tail,  none: seeded mistakes                     *)
 (*   next_leave_store                                                        *)
 (*****************************************************************************)
+\* Seeded labels: insert_fill, next_read_tail
 EXTENDS Integers, Sequences, FiniteSets, TLC
 
 CONSTANTS

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pystream.check.manifest import Model
-from pystream.check.pluscal import Label, labels, pluscal_modules
+from pystream.check.pluscal import Label, labels, pluscal_modules, seeded
 from pystream.check.result import Result
 
 _ACTION = re.compile(r"<(\w+) line .* of module (\w+)[^>]*>(?:: \d+:(\d+))?")
@@ -64,7 +64,7 @@ def coverage(spec: Path, models: Sequence[Model], results: Sequence[Result]) -> 
     for module in pluscal_modules(spec):
         users = [model for model in models if model.covers and module.stem in modules_of(spec, model.module)]
         if all(model.name in passed for model in users) and (users or _all_ran(models, results)):
-            found = labels(module)
+            found = [label for label in labels(module) if label.name not in seeded(module)]
             seen = {name for model in users for name in reached(passed[model.name], module, found)}
             judged += found
             unreached += [label for label in found if label.name not in seen]

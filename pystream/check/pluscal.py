@@ -13,6 +13,8 @@ _BEGIN = "BEGIN TRANSLATION"
 _END = "END TRANSLATION"
 # A label becomes a definition whose first conjunct waits for it: insert_read(self) == /\ pc[self] = "insert_read"
 _LABEL = re.compile(r'^(\w+)(?:\([^)]*\))? ==\s+/\\ pc(?:\[[^\]]*\])? = "\1"', re.MULTILINE)
+# A step that only a seeded mistake takes cannot be in a model that passes; the module names such labels.
+_SEEDED = re.compile(r"^\\\* Seeded labels: (.*)$", re.MULTILINE)
 _NEXT_DEFINITION = re.compile(r"^\S", re.MULTILINE)
 
 
@@ -36,6 +38,11 @@ def labels(path: Path) -> list[Label]:
     text = path.read_text(encoding="utf-8")
     begin, end = text.find(_BEGIN), text.find(_END)
     return [_label(path, text, found) for found in _LABEL.finditer(text, max(begin, 0), max(end, 0))]
+
+
+def seeded(path: Path) -> set[str]:
+    """Return the labels that a comment `Seeded labels: ...` of the module declares to be steps of mistakes only."""
+    return {name for line in _SEEDED.findall(path.read_text(encoding="utf-8")) for name in re.findall(r"\w+", line)}
 
 
 def _label(path: Path, text: str, found: re.Match[str]) -> Label:

@@ -8,7 +8,7 @@ from pystream.check import limits
 from pystream.check.coverage import modules_of, reached
 from pystream.check.manifest import Model
 from pystream.check.messages import parse_messages
-from pystream.check.pluscal import labels, stale
+from pystream.check.pluscal import labels, seeded, stale
 from pystream.check.result import Kind, read_result
 from pystream.check.runner import Finished, Task
 from pystream.check.tlc import checks_liveness
@@ -212,6 +212,12 @@ def test_labels_of_a_translation(adder):
     for label in found:
         assert text[label.first_line - 1].startswith(label.name)
         assert "==" not in "".join(text[label.first_line : label.last_line])
+
+
+def test_labels_that_only_mistakes_reach_are_declared(tmp_path):
+    module = tmp_path / "Queue.tla"
+    module.write_text("---- MODULE Queue ----\n\\* Seeded labels: put_late, take_twice\n====\n")
+    assert seeded(module) == {"put_late", "take_twice"}
 
 
 def test_a_stale_translation_is_noticed(adder, spec):
