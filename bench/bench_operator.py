@@ -5,7 +5,7 @@
 Measures `ps.aggregate` from Arrow tables in memory to an Arrow table: input threads, merge, windows, output rows. The
 data is the stand-in for the paper's EC set (pystream/sample.py). What would make the number wrong: other work on the
 machine (two rounds of warm-up, then the median counts; see the spread beside it), and tuples that are much denser or
-sparser in time than these, because a design that updates every window of every tuple also pays for each row it puts out.
+sparser in time than these, because a design that updates every window of every tuple also pays for every row put out.
 """
 
 from __future__ import annotations
