@@ -1,6 +1,6 @@
 /*
- * operator_stress.c - an operator under real threads, for the sanitizer builds: every input has a thread that adds small
- * batches, one thread reads, and some rounds are cancelled half-way. Ends with 0 if no tuple was lost or doubled.
+ * operator_stress.c - an operator under real threads, for the sanitizer builds: every input has a thread that adds
+ * small batches, one thread reads, and some rounds are cancelled half-way. Ends with 0 if no tuple was lost or doubled.
  *
  *   operator_stress INPUTS TUPLES ROUNDS
  */
