@@ -1,9 +1,9 @@
 /*
  * atomics.h - the only file that spells a memory order.
  *
- * A word that several threads use without a lock is a `cell`: a struct, so that nothing but the accessors below can touch
- * it. Accessors carry the name of what they are for; each says why its order is enough and where its partner is. They
- * are made of four primitives (load, store, swap, add).
+ * A word that several threads use without a lock is a `cell`: a struct, so that nothing but the accessors below can
+ * touch it. Accessors carry the name of what they are for; each says why its order is enough and where its partner is.
+ * They are made of four primitives (load, store, swap, add).
  *
  * In the release build a primitive is the C11 operation of that name and nothing else. In the model build
  * (PYSTREAM_MODEL, the extension pystream._model) it hands control to a scheduler first, which decides who goes on and,
