@@ -2,7 +2,7 @@
 #include "t_gate.h"
 
 enum {
-  LEVELS = 4,
+  LEVELS = 3, /* as in the paper; with more, searches were slower here even with 20 inputs */
   FULL_EVERY = 256,
   COUNT_EVERY = 128,
   SLAB_BYTES = 4096 - 32, /* with its header and the allocator's, a page */

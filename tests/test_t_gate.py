@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 import itertools
 import random
+import shutil
+import subprocess
 import sys
 import threading
 import weakref
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import pystream as ps
 from pystream import _native
 
+ROOT = Path(__file__).parent.parent
 FOREVER = (1 << 63) - 1
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -323,6 +327,25 @@ def check_ending(gate):
 def test_ending_in_the_middle():
     for _ in range(20):
         check_ending(ps.TGate(2))
+
+
+@pytest.fixture(scope="module", params=["-DPYSTREAM_SHAKE", "-DNDEBUG"], ids=["shaken", "at full speed"])
+def stress(request, tmp_path_factory):
+    """The C driver without Python and sanitizers; shaken threads give up the processor now and then (atomics.h)."""
+    cc = shutil.which("cc")
+    if cc is None:
+        pytest.skip("no C compiler; Debian's gcc will do")
+    driver = tmp_path_factory.mktemp("t_gate") / "stress"
+    core = [ROOT / "csrc" / f"{name}.c" for name in ("t_gate", "reclaim", "slab", "skip_list", "memory")]
+    flags = [request.param, "-std=c11", "-D_GNU_SOURCE", "-O2", "-I", ROOT / "csrc", "-pthread", "-o", driver]
+    subprocess.run([cc, *flags, ROOT / "tests/stress/t_gate_stress.c", *core], check=True)
+    return driver
+
+
+@pytest.mark.parametrize("run", ["threads 3 2 500 84", "threads 8 1 500 28", "flat 200000"])
+def test_c_threads(stress, run):
+    done = subprocess.run([stress, *run.split()], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 # ---- memory ----
