@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gc
 import itertools
 import random
@@ -142,6 +143,12 @@ TestAgainstTheModel.settings = settings(stateful_step_count=30)
 
 
 # ---- the contract, case by case ----
+
+
+def test_the_example_in_the_documentation():
+    (example,) = doctest.DocTestFinder(recurse=False).find(ps.TGate, globs={"ps": ps})
+    assert doctest.DocTestRunner().run(example) == (0, len(example.examples))
+    assert example.examples
 
 
 def test_order_and_readiness():
@@ -342,7 +349,7 @@ def stress(request, tmp_path_factory):
     return driver
 
 
-@pytest.mark.parametrize("run", ["threads 3 2 500 84", "threads 8 1 500 28", "flat 200000"])
+@pytest.mark.parametrize("run", ["threads 3 2 200 56", "threads 8 1 100 28", "flat 30000"])
 def test_c_threads(stress, run):
     done = subprocess.run([stress, *run.split()], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
