@@ -174,6 +174,12 @@ def test_a_tuple_at_the_end_of_time_comes_before_the_end():
     assert gate.finished()
 
 
+def test_tuples_are_read_as_they_lie():
+    fields = dict(_native.ffi.typeof("ps_t_gate_tuple").fields)
+    assert [fields[name].offset for name in ("ts", "token", "input")] == [0, 8, 16]
+    assert _native.ffi.sizeof("ps_t_gate_tuple") == _native.T_GATE_TUPLE.size
+
+
 def test_every_reader_has_everything():
     gate = ps.TGate(1, readers=3)
     gate.insert_tuples(range(5), "abcde", 0)
