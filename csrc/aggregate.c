@@ -366,7 +366,7 @@ void aggregates_drop(const aggregates *all, uint8_t *state) {
 bool aggregates_reserve(const aggregates *all, uint8_t *state, const batch *b, int64_t row) {
   for (int32_t i = 0; i < all->n; i++) {
     const aggregate *a = &all->each[i];
-    if (!a->reserve || !counts(a, b, row)) continue;
+    if (!a->reserve || a->column < 0 || !counts(a, b, row)) continue;
     if (!a->reserve(state + a->offset, &b->columns[a->column], row)) return false;
   }
   return true;

@@ -107,10 +107,12 @@ bool exact_sum_add(ps_exact_sum *sum, double x) {
 }
 
 bool exact_sum_reserve(ps_exact_sum *sum, double x) {
+  if (!isfinite(x)) return wide_ready(sum);
+  parts p = split(x);
+  if (p.m == 0) return true;
   int128 units, total;
-  bool narrow = isfinite(x) &&
-                (x == 0 || (narrow_units(split(x), &units) && !__builtin_add_overflow(sum->narrow, units, &total)));
-  return narrow || wide_ready(sum);
+  if (narrow_units(p, &units) && !__builtin_add_overflow(sum->narrow, units, &total)) return true;
+  return wide_ready(sum);
 }
 
 bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other) {
