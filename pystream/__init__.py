@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pystream.operator import Operator
     from pystream.query import Query, Window
     from pystream.t_gate import TGate
+    from pystream.w_hive import WHive
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "SumOverflowError",
     "TGate",
     "UdfError",
+    "WHive",
     "Window",
     "__version__",
     "aggregate",
@@ -65,7 +67,7 @@ def __getattr__(name: str) -> Any:
     which Arrow or the compiled extension does not load.
     """
     if name in __all__:
-        for module in ("errors", "functions", "query", "operator", "batch_run", "t_gate"):
+        for module in ("errors", "functions", "query", "operator", "batch_run", "t_gate", "w_hive"):
             home = importlib.import_module(f"pystream.{module}")
             if hasattr(home, name):
                 return globals().setdefault(name, getattr(home, name))
