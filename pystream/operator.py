@@ -14,6 +14,7 @@ from pystream import _native
 from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
 from pystream.ingest import one_batch
 from pystream.plan import Plan
+from pystream.stall import Stall, explain
 from pystream.user_windows import UdfRunner
 
 if TYPE_CHECKING:
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
     from pystream.query import Query
 
 INPUTS_MAX = 1 << 16
-AUTO = "mq"
+THREADS_MAX = 1 << 10
 DESIGNS = tuple(_native.DESIGNS)
+
+#: Designs that update windows in the order in which tuples arrive, and the functions for which that will not do.
+UNORDERED_DESIGNS = ("wiml",)
+ORDERED = ("first", "last", "udf")
+
+#: What "auto" stands for: the fastest that the functions allow (bench/bench_operator.py).
+AUTO = AUTO_ORDERED = "mq-lf"
 
 
 class Operator:
@@ -51,9 +59,9 @@ class Operator:
     ) -> None:
         self.query = query
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
-        self.design = _design(design)
+        self.design = _design(design, query)
         max_pending = _in_range("max_pending", max_pending, 1 << 40)
-        _in_range("threads", 1 if threads is None else threads, INPUTS_MAX)
+        threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
@@ -65,6 +73,7 @@ class Operator:
             self._plan.aggregates,
             self.inputs,
             self.design,
+            threads,
             max_pending,
         )
 
@@ -172,9 +181,32 @@ class Operator:
                 raise
         return self._plan.finish(columns) if wire.num_rows else None
 
-    def stats(self) -> dict[str, int]:
-        """Counters: tuples taken in, tuples waiting to be merged, rows finished."""
-        return self._handle.stats()
+    def stats(self) -> dict[str, Any]:
+        """What the operator has done and what it holds.
+
+        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open`, one per window and key;
+        `rows_out` rows finished, read or not; `latest` timestamp of each input (None: nothing sent), in ticks;
+        `position`, the (timestamp, input) up to which everything is ready (None: an input has sent nothing, or all are
+        closed); `bytes_held`, about how much memory it holds, the added batches included.
+        """
+        counters, stall = self._handle.stats(), self._handle.stall()
+        return {
+            "tuples_in": counters["tuples_in"],
+            "pending": counters["pending"],
+            "windows_open": counters["windows"],
+            "rows_out": counters["rows_out"],
+            "latest": [None if one["latest"] < 0 else one["latest"] for one in self._input_stats()],
+            "position": None if min(stall["input"], stall["latest"]) < 0 else (stall["latest"], stall["input"]),
+            "bytes_held": counters["bytes"],
+        }
+
+    def _input_stats(self) -> list[dict[str, int]]:
+        return [self._handle.input_stats(i) for i in range(self.inputs)]
+
+    def explain_stall(self) -> Stall | None:
+        """Which input holds the output back, since when, what waits for it and what would release it; None: nothing."""
+        stall = self._handle.stall()
+        return explain(stall, self._input_stats(), self._handle.stats()["windows"], self._plan.window)
 
     # ---- ending ----
 
@@ -220,9 +252,17 @@ def _in_range(name: str, value: int, most: int) -> int:
     return number
 
 
-def _design(design: str) -> str:
+def _design(design: str, query: Query) -> str:
+    """The design by its name, if it can run the query's functions."""
+    ordered = {name: a for name, a in query.aggregates.items() if a.function in ORDERED}
     if design == "auto":
-        return AUTO
+        return AUTO_ORDERED if ordered else AUTO
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
+    if ordered and design in UNORDERED_DESIGNS:
+        name, aggregate = next(iter(ordered.items()))
+        can = ", ".join(repr(d) for d in DESIGNS if d not in UNORDERED_DESIGNS)
+        raise ValueError(
+            f"{name} = {aggregate!r} depends on the order of tuples, which {design!r} does not keep; {can} do"
+        )
     return design
