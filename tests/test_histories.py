@@ -56,7 +56,7 @@ def recorder(request, tmp_path_factory):
 
 
 def run(*command: object) -> str:
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

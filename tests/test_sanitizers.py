@@ -17,6 +17,12 @@ DRIVERS = {
         ("4 3000 12", r"12 rounds of 4 x 3000 tuples"),
         ("1 3000 3", r"3 rounds of 1 x 3000 tuples"),
     ],
+    "history": [
+        ("ms_queue 4 200 20 1", r"(?s)# .* @ \d+ \d+"),
+        ("win_set 4 100 20 1", r"(?s)#\n.* @ \d+ \d+"),
+        ("w_hive 3 100 20 1", r"(?s)# .* @ \d+ \d+"),
+        ("t_gate 4 100 20 1", r"(?s)# .* @ \d+ \d+"),
+    ],
     "t_gate_stress": [
         ("threads 3 2 1500 28", r"28 rounds of 3 x 1500 tuples, 2 readers"),
         ("threads 1 1 3000 8", r"8 rounds of 1 x 3000 tuples, 1 readers"),
