@@ -24,9 +24,9 @@ DRIVERS = {
         ("t_gate 4 100 20 1", r"(?s)# .* @ \d+ \d+"),
     ],
     "t_gate_stress": [
-        ("threads 3 2 1500 28", r"28 rounds of 3 x 1500 tuples, 2 readers"),
-        ("threads 1 1 3000 8", r"8 rounds of 1 x 3000 tuples, 1 readers"),
-        ("flat 100000", r"100000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
+        ("threads 3 2 400 28", r"28 rounds of 3 x 400 tuples, 2 readers"),
+        ("threads 1 1 1000 8", r"8 rounds of 1 x 1000 tuples, 1 readers"),
+        ("flat 20000", r"20000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
     ],
 }
 
