@@ -28,6 +28,11 @@ DRIVERS = {
         ("threads 1 1 1000 8", r"8 rounds of 1 x 1000 tuples, 1 readers"),
         ("flat 20000", r"20000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
     ],
+    "w_hive_stress": [
+        ("4 3000 12", r"12 rounds of 4 x 3000 tuples"),
+        ("1 3000 6", r"6 rounds of 1 x 3000 tuples"),
+        ("3 100000 flat", r"1 rounds of 3 x 100000 tuples"),
+    ],
 }
 
 
