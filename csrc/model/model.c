@@ -267,24 +267,23 @@ static void run_threads(void) {
   }
 }
 
-/* Calls of thread 0 until (from == 0) or after the first call of another thread. */
-static int32_t run_alone(int32_t from) {
-  int32_t i = from;
-  for (; i < execution.program->calls; i++) {
-    if (execution.program->call[i].thread == 0)
+/* Calls of thread 0: those before the first call of another thread, or the others. */
+static void run_alone(bool early) {
+  bool alone = true;
+  for (int32_t i = 0; i < execution.program->calls; i++) {
+    if (execution.program->call[i].thread != 0)
+      alone = false;
+    else if (alone == early)
       call_make(0, i);
-    else if (from == 0)
-      break;
   }
-  return i;
 }
 
 static void run_all(void) {
   object = tested->create(execution.program->parameter);
   if (!object) execution_fail(MODEL_MISUSE, "%s cannot be made with these parameters", tested->name);
-  int32_t done = run_alone(0);
+  run_alone(true);
   run_threads();
-  run_alone(done);
+  run_alone(false);
   tested->destroy(object);
   bool killed = false;
   for (int t = 1; t <= execution.program->threads; t++) killed = killed || execution.threads[t].dead;

@@ -1,0 +1,131 @@
+"""The explorer against brute force: reduction must not lose a history or a verdict."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pystream.model import Program, explore, report, run
+from outside import seen_from_outside
+
+ORDERS = st.sampled_from([0, 1, 2, 3, 4])
+CELLS = st.integers(0, 1)
+VALUES = st.integers(1, 2)
+LITMUS = st.one_of(
+    st.tuples(st.just("load"), CELLS, ORDERS),
+    st.tuples(st.just("store"), CELLS, VALUES, ORDERS),
+    st.tuples(st.just("swap"), CELLS, st.integers(0, 2), VALUES, ORDERS, st.sampled_from([0, 1, 4])),
+    st.tuples(st.just("add"), CELLS, VALUES, ORDERS),
+    st.tuples(st.just("read"), CELLS),
+    st.tuples(st.just("write"), CELLS, VALUES),
+    st.just(("allocate",)),
+)
+COUNTER = st.sampled_from([("increment",), ("get",)])
+STACK = st.one_of(st.tuples(st.just("push"), VALUES), st.just(("pop",)))
+
+
+def programs(subject, operation, parameters, threads=2, calls=2):
+    each = st.lists(operation, min_size=1, max_size=calls)
+    return st.builds(
+        Program,
+        st.just(subject),
+        st.lists(each, min_size=1, max_size=threads),
+        parameters=parameters,
+        before=st.lists(operation, max_size=1) if subject != "litmus" else st.just(()),
+        weak=st.booleans(),
+    )
+
+
+def everything(program, **bounds):
+    found = explore(program, keep_going=True, **bounds)
+    assert found.whole
+    return {(h.verdict, seen_from_outside(h.history) if h.verdict == "fine" else ()) for h in found.histories}
+
+
+def check_against_brute_force(program, **bounds):
+    assert everything(program, **bounds) == everything(program, reduce=False, **bounds)
+
+
+@given(programs("litmus", LITMUS, st.just((2,)), threads=3), st.integers(0, 2))
+def test_reduction_of_litmus_programs(program, stale):
+    check_against_brute_force(program, stale=stale)
+
+
+@given(programs("litmus", LITMUS, st.just((2,))), st.integers(0, 1), st.integers(0, 1))
+def test_reduction_with_failures_and_kills(program, failures, kills):
+    check_against_brute_force(program, stale=1, failures=failures, kills=kills)
+
+
+@given(programs("counter", COUNTER, st.tuples(st.integers(0, 1))))
+def test_reduction_of_counters(program):
+    check_against_brute_force(program, stale=1)
+
+
+@given(programs("stack", STACK, st.tuples(st.integers(0, 1))))
+def test_reduction_of_stacks(program):
+    check_against_brute_force(program)
+
+
+def test_every_history_can_be_replayed():
+    program = Program("stack", [[("push", 1), ("pop",)], [("push", 2), ("pop",)]], weak=True)
+    found = explore(program, stale=1, failures=1, kills=1)
+    assert found
+    assert {d.kind for h in found.histories for d in h.decisions} == {"switch", "stale", "fail", "kill"}
+    for h in found.histories:
+        again = run(program, h.decisions)
+        assert (again.verdict, again.history) == (h.verdict, h.history), report(again)
+
+
+def test_reduction_reduces():
+    program = Program("litmus", [[("add", i, 1, 3)] * 2 for i in range(3)], parameters=(3,))
+    whole, reduced = explore(program, reduce=False), explore(program)
+    assert whole.executions == 90  # 6! / 2!**3
+    assert reduced.executions < 40  # the order of ends and beginnings of calls is left
+    local = Program("litmus", [[("add", i, 1, 3)] for i in range(3)], parameters=(3,))
+    assert explore(local).executions == 6  # which calls overlap
+
+
+@pytest.mark.parametrize("preemptions", [0, 1, 2])
+def test_preemptions_are_bounded(preemptions):
+    program = Program("counter", [[("increment",)] * 2] * 2, parameters=(1,))
+    found = explore(program, preemptions=preemptions)
+    by_hand = set()
+    for switches in itertools.product((0, 1), repeat=8):
+        decisions = [("switch", i, 1) for i, s in enumerate(switches) if s]
+        trace = [a for a in run(program, decisions).trace if a.accessor]
+        changes = [(a.thread, b.thread) for a, b in itertools.pairwise(trace) if a.thread != b.thread]
+        ended = {t: max(i for i, a in enumerate(trace) if a.thread == t) for t in (1, 2)}
+        places = [i for i, (a, b) in enumerate(itertools.pairwise(trace)) if a.thread != b.thread]
+        forced = sum(i == ended[a] for i, (a, _) in zip(places, changes, strict=True))
+        if len(changes) - forced <= preemptions:
+            by_hand.add(tuple(a.thread for a in trace))
+    assert found.whole
+    assert found.executions == len(by_hand)
+
+
+def test_a_bound_on_executions():
+    program = Program("counter", [[("increment",)] * 2] * 2)
+    found = explore(program, executions=7)
+    assert (found.executions, found.whole, bool(found)) == (7, False, False)
+
+
+def test_lost_updates_are_found():
+    program = Program("counter", [[("increment",)], [("increment",)]], parameters=(1,), after=[("get",)])
+    found = explore(program)
+    bad = found.first_bad(lambda history: history[-1].result == 2)
+    assert bad is not None
+    assert [tuple(d) for d in bad.decisions] == [("switch", 1, 1)]
+    assert explore(Program(**{**vars(program), "parameters": (0,)})).first_bad(lambda h: h[-1].result == 2) is None
+
+
+def test_progress_bound_and_the_spin_lock():
+    """A counter's increment ends within a few steps whoever is stalled; behind a spin lock it does not."""
+    lock_free = explore(Program("counter", [[("increment",)] * 2] * 2), probe=True)
+    assert lock_free
+    assert (lock_free.gap, lock_free.bound) == (3, 4)
+    locked = explore(Program("counter", [[("increment",)]] * 2, parameters=(2,)), probe=True)
+    assert (locked.verdict, bool(locked)) == ("endless", False)
+    assert "no call ends within" in locked.text
