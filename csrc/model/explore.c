@@ -30,6 +30,7 @@ typedef struct {
   uint8_t thread;                /* that takes the step now */
   uint8_t order[THREADS], count; /* of the threads that can, as the default has it */
   uint8_t todo, asleep;          /* sets of threads */
+  bool running;                  /* the first of them took the step before */
   int16_t preemptions;           /* before this step */
   int32_t at;                    /* the decision's step */
   int32_t step;                  /* that changes with the decision */
@@ -95,8 +96,7 @@ static void remember_order(node *n, const int *candidates, int count) {
 
 /* Preemptions including the step of the node. */
 static int16_t preemptions_with(const node *n, int thread_number) {
-  bool leaves = picked >= 0 && nodes[picked].thread == n->order[0] && thread_number != n->order[0];
-  return (int16_t)(n->preemptions + leaves);
+  return (int16_t)(n->preemptions + (n->running && thread_number != n->order[0]));
 }
 
 static int pick_new(const int *candidates, int count) {
@@ -105,6 +105,7 @@ static int pick_new(const int *candidates, int count) {
   n->picks = true;
   n->at = n->step = execution.steps;
   remember_order(n, candidates, count);
+  n->running = parent >= 0 && nodes[parent].thread == candidates[0];
   n->preemptions = parent < 0 ? (int16_t)0 : preemptions_with(&nodes[parent], nodes[parent].thread);
   memset(n->known, 0, sizeof n->known);
   inherit_sleep(n);

@@ -21,6 +21,10 @@ static const char *const litmus_operations[] = {"load(cell, order)",
                                                 "write(word, value)",
                                                 "allocate()",
                                                 "free_shared()",
+                                                "store_load(stored, value, loaded, order)",
+                                                "load_add_load(first, added, last, order)",
+                                                "leak()",
+                                                "wild(address)",
                                                 NULL};
 
 /* As model_event numbers them. */
@@ -59,15 +63,34 @@ static void litmus_plain(litmus_object *o, int32_t operation, const int64_t *a, 
     void *block = memory_new(8);
     answer_with(answer, block != NULL);
     memory_free(block);
-  } else {
+  } else if (operation == 7) {
     memory_free(o->plain);
+  } else if (operation == 10) {
+    answer_with(answer, memory_new(8) != NULL);
+  } else {
+    answer_with(answer, *(volatile int64_t *)(uintptr_t)a[0]);
   }
+}
+
+/* Several accesses in one call. */
+static void litmus_several(litmus_object *o, int32_t operation, const int64_t *a, model_answer *answer) {
+  if (operation == 8) {
+    litmus_store(&o->cells[a[0]], (uint64_t)a[1], a[3]);
+  } else {
+    answer_with(answer, (int64_t)litmus_load(&o->cells[a[0]], a[3]));
+    answer_with(answer, (int64_t)litmus_add(&o->cells[a[1]], 1, a[3]));
+  }
+  answer_with(answer, (int64_t)litmus_load(&o->cells[a[2]], a[3]));
 }
 
 static void litmus_call(void *object, int32_t operation, const int64_t *a, model_answer *answer) {
   litmus_object *o = object;
   cell *c = &o->cells[operation < 4 ? a[0] : 0];
   AT(litmus);
+  if (operation == 8 || operation == 9) {
+    litmus_several(o, operation, a, answer);
+    return;
+  }
   switch (operation) {
     case 0: answer_with(answer, (int64_t)litmus_load(c, a[1])); break;
     case 1: litmus_store(c, (uint64_t)a[1], a[2]); break;

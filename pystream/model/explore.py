@@ -79,7 +79,8 @@ def explore(
     kills        threads that stop for ever, at most
     probe        from every state and for every set of stalled threads, let the others run: `bound` is the largest number of
                  steps until one of their calls ended
-    keep_going   explore on after something went wrong
+    keep_going   explore on after something went wrong; what would have followed the bad steps stays unknown, and with
+                 reduction so do executions that only it would have led to
     """
     prepared = Prepared(program, build)
     ffi = prepared.library.ffi
