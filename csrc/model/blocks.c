@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-enum { REGION_BYTES = 1 << 20, BLOCKS_MAX = 4096, ALIGNMENT = 64, POISON = 0xdd };
+enum { BLOCKS_MAX = 4096, ALIGNMENT = 64, POISON = 0xdd };
 
 typedef struct {
   uintptr_t start;
@@ -27,6 +27,8 @@ static struct region {
   int32_t blocks;
   block block[BLOCKS_MAX];
 } regions[THREADS];
+
+uintptr_t arena_start(void) { return (uintptr_t)arena; }
 
 static uintptr_t region_start(int t) { return (uintptr_t)arena + (size_t)t * REGION_BYTES; }
 
@@ -50,7 +52,7 @@ static block *block_of(uintptr_t address, int *owner) {
 
 void blocks_reset(void) {
   if (!arena) {
-    void *all = mmap(NULL, (size_t)THREADS * REGION_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *all = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) execution_fail(MODEL_MISUSE, "no memory for the model");
     arena = all;
   }
@@ -76,19 +78,22 @@ int block_describe(uintptr_t address, char *text, size_t room) {
 
 int32_t model_describe(uint64_t address, char *text, uint64_t room) { return block_describe(address, text, room); }
 
-void block_check(uintptr_t address, size_t bytes) {
-  int owner = 0;
-  const block *b = block_of(address, &owner);
-  if (!b || address + bytes > b->start + b->bytes)
-    execution_fail(MODEL_CRASH, "%s: an access to %#jx, which is not allocated", here(), (uintmax_t)address);
+_Noreturn static void block_fail(const block *b, uintptr_t address, int owner) {
   char name[40];
   block_describe(address, name, sizeof name);
   if (b->freed)
     execution_fail(MODEL_FREED, "%s: thread %d uses %s, which thread %d freed at %s:%d", here(), execution.running, name,
                    b->freed_by, b->freed_file, b->freed_line);
-  if (running_thread()->knows.at[owner] < b->born)
-    execution_fail(MODEL_RACE, "%s: thread %d uses %s, and nothing orders this after thread %d made it", here(),
-                   execution.running, name, owner);
+  execution_fail(MODEL_RACE, "%s: thread %d uses %s, and nothing orders this after thread %d made it", here(),
+                 execution.running, name, owner);
+}
+
+void block_check(uintptr_t address, size_t bytes) {
+  int owner = 0;
+  const block *b = block_of(address, &owner);
+  if (!b || address + bytes > b->start + b->bytes)
+    execution_fail(MODEL_CRASH, "%s: an access to %#jx, which is not allocated", here(), (uintmax_t)address);
+  if (b->freed || running_thread()->knows.at[owner] < b->born) block_fail(b, address, owner);
 }
 
 void *memory_new(size_t bytes) {

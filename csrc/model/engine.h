@@ -142,7 +142,10 @@ typedef struct {
   use *uses;
 } place;
 
-/* The place of an address; fails the execution if the memory is not there, freed, or not known to the thread. */
+enum { REGION_BYTES = 1 << 20, ARENA_BYTES = THREADS * REGION_BYTES };
+uintptr_t arena_start(void);
+
+/* The place of an address in the arena (block_check). */
 place *place_at(uintptr_t address);
 /* Only if there is one. */
 place *place_known(uintptr_t address);
@@ -153,7 +156,7 @@ void *pool_new(size_t bytes);
 /* An access to plain bytes: fails the execution if it races. */
 void place_use(uintptr_t address, size_t bytes, bool writes, const char *file, int32_t line);
 /* Before a block goes: everything that was done to the eight bytes must have happened before. */
-void place_leave(place *p, uintptr_t address);
+void place_leave(const place *p, uintptr_t address);
 
 void blocks_reset(void);
 /* Fails the execution unless [address, address + bytes) is in a block that the running thread may use. */

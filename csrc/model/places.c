@@ -10,19 +10,17 @@
 
 #include <stdlib.h>
 
-enum { POOL_BYTES = 16 << 20, PLACES_LOG = 15, PLACES = 1 << PLACES_LOG };
+enum { POOL_BYTES = 16 << 20 };
 
 static uint8_t *pool;
 static size_t pool_used;
 
-/* By address, open addressing; an entry counts if it is of this execution. */
+/* One entry per eight bytes of the arena; it counts if it is of this execution. */
 static struct entry {
-  uintptr_t address;
-  uint64_t execution;
-  place *place;
+  uint32_t execution;
+  uint32_t place; /* offset in the pool */
 } *table;
-static uint64_t execution_number;
-static int32_t table_used;
+static uint32_t execution_number;
 
 void *pool_new(size_t bytes) {
   bytes = (bytes + 15) & ~(size_t)15;
@@ -34,32 +32,29 @@ void *pool_new(size_t bytes) {
 
 void places_reset(void) {
   if (!pool) pool = malloc(POOL_BYTES);
-  if (!table) table = calloc(PLACES, sizeof *table);
+  if (!table || ++execution_number == 0) {
+    free(table);
+    table = calloc(ARENA_BYTES / 8, sizeof *table);
+    execution_number = 1;
+  }
   if (!pool || !table) execution_fail(MODEL_MISUSE, "no memory for the model");
   pool_used = 0;
-  table_used = 0;
-  execution_number++;
 }
 
-static struct entry *entry_of(uintptr_t address) {
-  uint64_t slot = hash_mix(address >> 3) & (PLACES - 1);
-  while (table[slot].execution == execution_number && table[slot].address != address) slot = (slot + 1) & (PLACES - 1);
-  return &table[slot];
-}
+static place *place_of(const struct entry *e) { return (void *)(pool + e->place); }
 
 place *place_known(uintptr_t address) {
-  const struct entry *e = entry_of(address & ~(uintptr_t)7);
-  return e->execution == execution_number ? e->place : NULL;
+  const struct entry *e = &table[(address - arena_start()) / 8];
+  return e->execution == execution_number ? place_of(e) : NULL;
 }
 
 place *place_at(uintptr_t address) {
-  address &= ~(uintptr_t)7;
-  struct entry *e = entry_of(address);
-  if (e->execution == execution_number) return e->place;
-  if (++table_used > PLACES / 2) execution_fail(MODEL_ENDLESS, "the execution uses too much memory for the model");
-  *e = (struct entry){address, execution_number, pool_new(sizeof(place))};
-  *e->place = (place){0};
-  return e->place;
+  struct entry *e = &table[(address - arena_start()) / 8];
+  if (e->execution == execution_number) return place_of(e);
+  *e = (struct entry){execution_number, (uint32_t)pool_used};
+  place *p = pool_new(sizeof *p);
+  *p = (place){0};
+  return p;
 }
 
 static void check_race(const place *p, uintptr_t address, uint8_t bytes, bool writes, const char *file, int32_t line) {
@@ -99,18 +94,17 @@ void place_use(uintptr_t address, size_t bytes, bool writes, const char *file, i
   }
 }
 
-void place_leave(place *p, uintptr_t address) {
+void place_leave(const place *p, uintptr_t address) {
   const moment *knows = &running_thread()->knows;
+  const use *u = p->uses;
+  while (u && u->at <= knows->at[u->thread]) u = u->next;
+  const visit *v = p->cell.visits;
+  while (v && v->at <= knows->at[v->thread]) v = v->next;
+  if (!u && !v) return;
   char name[40] = "memory";
   block_describe(address, name, sizeof name);
-  for (const use *u = p->uses; u; u = u->next)
-    if (u->at > knows->at[u->thread])
-      execution_fail(MODEL_FREED, "%s: thread %d frees %s, and nothing orders this after thread %d's use at %s:%d", here(),
-                     execution.running, name, u->thread, u->file, u->line);
-  for (const visit *v = p->cell.visits; v; v = v->next)
-    if (v->at > knows->at[v->thread])
-      execution_fail(MODEL_FREED, "%s: thread %d frees %s, and nothing orders this after thread %d's access", here(),
-                     execution.running, name, v->thread);
+  execution_fail(MODEL_FREED, "%s: thread %d frees %s, and nothing orders this after thread %d's use at %s:%d", here(),
+                 execution.running, name, u ? u->thread : v->thread, u ? u->file : "a cell", u ? u->line : 0);
 }
 
 void model_reads(const void *memory, size_t bytes, const char *file, int line) {

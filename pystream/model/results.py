@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pystream.linearizability import CLOSED, DISORDER, END, NO_MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: ps_code of csrc/pystream.h. None: it did what it was asked to, or there was nothing.
+CODES = {0: None, 1: None, 2: END, 4: NO_MEMORY, 6: DISORDER, 7: CLOSED}
 
 
 def result_of(subject: str, name: str, numbers: list[int]) -> Any:
     """The result of one call."""
-    decode = DECODERS.get((subject, name))
-    if decode is not None:
-        return decode(numbers)
+    decode = DECODERS.get((subject, name)) or DECODERS.get((subject, ""), _plain)
+    return decode(numbers)
+
+
+def _plain(numbers: list[int]) -> Any:
     return numbers[0] if len(numbers) == 1 else tuple(numbers) or None
 
 
@@ -17,4 +27,14 @@ def _pop(numbers: list[int]) -> int | None:
     return numbers[0] if numbers[0] >= 0 else None
 
 
-DECODERS = {("stack", "pop"): _pop}
+def _code(numbers: list[int]) -> Any:
+    """A code, and what came with it if all went well."""
+    code, *values = numbers
+    return tuple(values) if values else CODES[code]
+
+
+#: By subject and operation; the operation "" stands for all others of the subject.
+DECODERS: dict[tuple[str, str], Callable[[list[int]], Any]] = {
+    ("stack", "pop"): _pop,
+    ("t_gate", ""): _code,
+}
