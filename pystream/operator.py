@@ -14,6 +14,7 @@ from pystream import _native
 from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
 from pystream.ingest import one_batch
 from pystream.plan import Plan
+from pystream.stall import Stall, explain
 from pystream.user_windows import UdfRunner
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pystream.query import Query
 
 INPUTS_MAX = 1 << 16
+THREADS_MAX = 1 << 10
 AUTO = "mq"
 DESIGNS = tuple(_native.DESIGNS)
 
@@ -53,7 +55,7 @@ class Operator:
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
         self.design = _design(design)
         max_pending = _in_range("max_pending", max_pending, 1 << 40)
-        _in_range("threads", 1 if threads is None else threads, INPUTS_MAX)
+        threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
@@ -65,6 +67,7 @@ class Operator:
             self._plan.aggregates,
             self.inputs,
             self.design,
+            threads,
             max_pending,
         )
 
@@ -172,9 +175,32 @@ class Operator:
                 raise
         return self._plan.finish(columns) if wire.num_rows else None
 
-    def stats(self) -> dict[str, int]:
-        """Counters: tuples taken in, tuples waiting to be merged, rows finished."""
-        return self._handle.stats()
+    def stats(self) -> dict[str, Any]:
+        """What the operator has done and what it holds.
+
+        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open` windows, one per window and key;
+        `rows_out` rows finished, read or not; `latest` timestamp of each input (None: nothing sent), in ticks;
+        `position`, the (timestamp, input) up to which everything is ready (None: an input has sent nothing, or all are
+        closed); `bytes_held`, about how much memory it holds, the added batches included.
+        """
+        counters, stall = self._handle.stats(), self._handle.stall()
+        return {
+            "tuples_in": counters["tuples_in"],
+            "pending": counters["pending"],
+            "windows_open": counters["windows"],
+            "rows_out": counters["rows_out"],
+            "latest": [None if one["latest"] < 0 else one["latest"] for one in self._input_stats()],
+            "position": None if min(stall["input"], stall["latest"]) < 0 else (stall["latest"], stall["input"]),
+            "bytes_held": counters["bytes"],
+        }
+
+    def _input_stats(self) -> list[dict[str, int]]:
+        return [self._handle.input_stats(i) for i in range(self.inputs)]
+
+    def explain_stall(self) -> Stall | None:
+        """Which input holds the output back, since when, what waits for it and what would release it; None: nothing."""
+        stall = self._handle.stall()
+        return explain(stall, self._input_stats(), self._handle.stats()["windows"], self._plan.window)
 
     # ---- ending ----
 
