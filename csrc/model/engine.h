@@ -1,11 +1,7 @@
 /* engine.h - what the parts of the model build share; callers see model.h only. */
 #pragma once
 
-#include "base.h"
-
-#include "model.h"
-
-#include "atomics.h"
+#include "subject.h"
 
 enum { THREADS = MODEL_THREADS_MAX };
 
@@ -173,20 +169,3 @@ bool histories_add(const model_answer *answer, const model_program *program, int
 /* The decisions that led to the history just added. */
 void histories_explain(const model_decision *decision, int32_t decisions);
 const model_history *histories_all(int64_t *count);
-
-/* ---- subjects ---- */
-
-typedef struct {
-  const char *name;
-  const char *const *operations; /* "name(argument, ...)", NULL behind the last one */
-  void *(*create)(const int64_t *parameter);
-  void (*call)(void *object, int32_t operation, const int64_t *argument, model_answer *answer);
-  void (*destroy)(void *object);
-} subject;
-
-extern const subject *const subjects[]; /* NULL behind the last one */
-
-static inline void answer_with(model_answer *answer, int64_t result) {
-  assert(answer->results < MODEL_RESULTS_MAX);
-  answer->result[answer->results++] = result;
-}

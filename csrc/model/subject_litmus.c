@@ -3,7 +3,7 @@
  *
  * The counter and the stack come in a right version and in wrong ones (their parameter): what the model must find.
  */
-#include "engine.h"
+#include "subject.h"
 
 /* ---- litmus: parameter cells, all 0 ---- */
 

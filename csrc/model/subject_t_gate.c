@@ -1,5 +1,5 @@
 /* subject_t_gate.c - T-Gate under the model: its operations as spec/ReadyOrder.tla names them. */
-#include "engine.h"
+#include "subject.h"
 
 #include "t_gate.h"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pystream.linearizability import CLOSED, DISORDER, END, NO_MEMORY
+from pystream.linearizability import CLOSED, DISORDER, END, FULL, NO_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +33,28 @@ def _code(numbers: list[int]) -> Any:
     return tuple(values) if values else CODES[code]
 
 
+def _winset(numbers: list[int]) -> Any:
+    code, *rest = numbers
+    return (rest[0], dict(zip(rest[1::2], rest[2::2], strict=True))) if rest else CODES[code]
+
+
+def _window(numbers: list[int]) -> Any:
+    return numbers[1] if len(numbers) > 1 else CODES[numbers[0]]
+
+
+def _taken(numbers: list[int]) -> int | None:
+    return numbers[1] if numbers[0] else None
+
+
 #: By subject and operation; the operation "" stands for all others of the subject.
 DECODERS: dict[tuple[str, str], Callable[[list[int]], Any]] = {
     ("stack", "pop"): _pop,
     ("t_gate", ""): _code,
+    ("w_hive", ""): _code,
+    ("w_hive", "get_next_winset"): _winset,
+    ("win_set", ""): _window,
+    ("ms_queue", "enqueue"): lambda numbers: None if numbers[0] else FULL,
+    ("ms_queue", "dequeue"): _taken,
+    ("ms_queue", "peek"): _taken,
+    ("ms_queue", "is_empty"): lambda numbers: bool(numbers[0]),
 }
