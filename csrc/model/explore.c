@@ -6,7 +6,7 @@
  * something left to try moves on, and what lies below it is made anew.
  *
  * Reduction. Two steps of different threads are dependent if they touch the same cell and one changes it, or if one ends a
- * call and the other begins one (their order is part of the history). Executions that differ in the order of independent
+ * call and the other begins one (their order is part of the history, unless only what happened before is). Executions that differ in the order of independent
  * steps only are equivalent; one of each class is enough. This is dynamic partial-order reduction with source sets and
  * sleep sets (Abdulla, Aronis, Jonsson, Sagonas 2014): a step that races with an earlier one puts a thread that can go
  * first into the `todo` of the node before that earlier step; a thread that has been explored at a node sleeps in what
@@ -44,11 +44,12 @@ static int32_t node_of_step[MODEL_STEPS_MAX];
 static int32_t picked; /* last node that picked a thread; -1 */
 static int32_t fresh;  /* first step that differs from the execution before */
 static model_bounds bounds;
+static bool calls_ordered; /* the order in which calls end and begin can be seen */
 
 static bool dependent(const step *a, const step *b) {
   if (a->thread == b->thread) return true;
   if (a->address && a->address == b->address && (a->writes || b->writes)) return true;
-  return (a->ends && b->begins) || (a->begins && b->ends);
+  return calls_ordered && ((a->ends && b->begins) || (a->begins && b->ends));
 }
 
 /* ---- decisions ---- */
@@ -341,6 +342,7 @@ void model_explore(const model_program *program, const model_bounds *within, mod
   *outcome = (model_outcome){.step = -1};
   bounds = *within;
   bounds.reduce = bounds.reduce && bounds.preemptions < 0;
+  calls_ordered = !program->weak || program->talk;
   depth = fresh = 0;
   probe.longest = 0;
   probe.count = 0;

@@ -37,8 +37,7 @@ static uint64_t hash_of(const model_answer *answer, const model_program *program
     const model_answer *a = &answer[i];
     h = hash_mix(h + (a->invoked < 0 ? 1u : a->returned < 0 ? 2u : 3u));
     for (int32_t r = 0; a->returned >= 0 && r < a->results; r++) h = hash_mix(h ^ (uint64_t)a->result[r]) + 1;
-    for (int32_t j = 0; a->invoked >= 0 && j < program->calls; j++)
-      h = hash_mix(h + (answer[j].returned >= 0 && answer[j].returned < a->invoked ? 7u : 5u));
+    h = hash_mix(h ^ a->after);
   }
   return h;
 }

@@ -43,6 +43,8 @@ static fiber fibers[THREADS];
 static bool starting; /* the threads run up to their first access */
 static const subject *tested;
 static void *object;
+static moment outside;                     /* what threads know whose calls have ended */
+static uint32_t ended_at[MODEL_CALLS_MAX]; /* per call, in its thread's count */
 static sigjmp_buf end_of_execution;
 static model_event *events;
 static int32_t events_room;
@@ -175,6 +177,21 @@ static void post(int me) {
   pass_on(&fibers[me]);
 }
 
+static bool happened_before(int32_t call) {
+  int32_t by = execution.program->call[call].thread;
+  return running_thread()->knows.at[by] >= ended_at[call];
+}
+
+static void call_begin(model_answer *answer) {
+  const model_program *program = execution.program;
+  bool all = !program->weak || program->talk;
+  if (program->talk) moment_join(&running_thread()->knows, &outside);
+  answer->invoked = execution.time++;
+  for (int32_t i = 0; i < program->calls; i++)
+    if (execution.answer[i].returned >= 0 && (all || happened_before(i))) answer->after |= (uint64_t)1 << i;
+  trace("call", NULL, 0, 0, 0, 0);
+}
+
 void execution_step(uintptr_t address) {
   int me = execution.running;
   thread *self = &execution.threads[me];
@@ -186,9 +203,8 @@ void execution_step(uintptr_t address) {
     self->last_step = execution.steps++;
     execution.since_return++;
     if (self->fresh) {
-      execution.answer[self->call].invoked = execution.time++;
+      call_begin(&execution.answer[self->call]);
       self->fresh = false;
-      trace("call", NULL, 0, 0, 0, 0);
     }
   }
   self->knows.at[me]++;
@@ -210,6 +226,9 @@ static void call_end(int me, model_answer *answer) {
     execution.since_return = 0;
   }
   answer->returned = execution.time++;
+  ended_at[self->call] = self->knows.at[me];
+  self->knows.at[me]++;
+  moment_join(&outside, &self->knows);
   trace("return", NULL, 0, 0, 0, 0);
   self->call = -1;
   if (execution.parallel && execution_on_return) execution_on_return();
@@ -221,10 +240,7 @@ static void call_make(int me, int32_t index) {
   model_answer *answer = &execution.answer[index];
   self->call = index;
   self->fresh = execution.parallel;
-  if (!execution.parallel) {
-    answer->invoked = execution.time++;
-    trace("call", NULL, 0, 0, 0, 0);
-  }
+  if (!execution.parallel) call_begin(answer);
   tested->call(object, call->operation, call->argument, answer);
   if (self->fresh) { /* touched nothing shared: takes a step all the same, so that it has its place among the others */
     execution_step(0);
@@ -297,6 +313,7 @@ static void prepare(const model_program *program, model_outcome *outcome) {
   execution.parallel = execution.aborted = false;
   execution.steps = execution.time = execution.since_return = execution.allocations = 0;
   memset(execution.threads, 0, sizeof execution.threads);
+  outside = (moment){{0}};
   for (int t = 0; t < THREADS; t++) execution.threads[t].call = -1;
   execution.threads[0].knows.at[0] = 1;
   if (answers_room < program->calls) {
@@ -304,7 +321,7 @@ static void prepare(const model_program *program, model_outcome *outcome) {
     answers_room = program->calls * 2;
     answers = malloc((size_t)answers_room * sizeof *answers);
   }
-  for (int32_t i = 0; i < program->calls; i++) answers[i].invoked = answers[i].returned = -1, answers[i].results = 0;
+  for (int32_t i = 0; i < program->calls; i++) answers[i] = (model_answer){.invoked = -1, .returned = -1};
   execution.answer = answers;
   *outcome = (model_outcome){.step = -1, .event = events, .answer = answers};
 }
@@ -313,6 +330,7 @@ bool execution_fits(const model_program *program) {
   tested = NULL;
   for (int i = 0; subjects[i]; i++)
     if (strcmp(subjects[i]->name, program->subject) == 0) tested = subjects[i];
+  if (program->calls > MODEL_CALLS_MAX) return false;
   if (!tested || program->threads < 0 || program->threads >= THREADS || !fiber_stacks(THREADS)) return false;
   int32_t operations = 0;
   while (tested->operations[operations]) operations++;

@@ -11,6 +11,7 @@
 #define MODEL_RESULTS_MAX 12
 #define MODEL_PARAMETERS_MAX 8
 #define MODEL_STEPS_MAX 4096
+#define MODEL_CALLS_MAX 64 /* of a program */
 #define MODEL_TEXT_MAX 400
 
 /* A call of an operation of the subject. Calls of thread 0 before the first call of another thread run before the
@@ -28,6 +29,7 @@ typedef struct {
   int32_t calls;
   const model_call *call;
   int32_t weak; /* loads may be stale and stores late, as C11 allows; otherwise memory is sequentially consistent */
+  int32_t talk; /* a thread that begins a call knows what those know whose calls have ended: as if they had told it */
 } model_program;
 
 /* Departures from the default: the running thread goes on, loads see the newest value, nothing fails. */
@@ -77,6 +79,8 @@ typedef struct {
 typedef struct {
   int32_t invoked;
   int32_t returned;
+  uint64_t after; /* set of calls that ended before this one began; where memory is weak and threads do not talk, of those
+                     only whose end happened before */
   int32_t results;
   int64_t result[MODEL_RESULTS_MAX];
 } model_answer;

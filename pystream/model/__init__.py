@@ -16,6 +16,7 @@ is modelled and what is not).
 
 from pystream.model._library import Library, build, library, load
 from pystream.model.explore import Exploration, Found, explore
+from pystream.model.order import explained
 from pystream.model.program import Decision, Operation, Program
 from pystream.model.report import replay, report
 from pystream.model.run import Access, Run, run
@@ -30,6 +31,7 @@ __all__ = [
     "Program",
     "Run",
     "build",
+    "explained",
     "explore",
     "library",
     "load",

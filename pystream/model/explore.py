@@ -20,6 +20,7 @@ class Found:
     """One distinct history, the decisions of the first execution that had it, and how many executions did."""
 
     history: list[Call]
+    after: list[frozenset[int]]
     decisions: list[Decision]
     verdict: str
     seen: int
@@ -42,18 +43,17 @@ class Exploration:
     verdict: str
     text: str
     histories: list[Found] = field(repr=False)
+    build: Library | None = field(repr=False, default=None)
 
     def __bool__(self) -> bool:
         return self.whole and not self.bad
 
-    def first_bad(self, is_right: Callable[[list[Call]], Any] | None = None) -> Run | None:
+    def first_bad(self, is_right: Callable[[Found], Any] | None = None) -> Run | None:
         """An execution, of those with the fewest decisions, with a bad verdict or a history that is not right."""
-        wrong = [
-            found
-            for found in self.histories
-            if found.verdict != "fine" or (is_right is not None and not is_right(found.history))
-        ]
-        return run(self.program, min(wrong, key=lambda found: len(found.decisions)).decisions) if wrong else None
+        wrong = [h for h in self.histories if h.verdict != "fine" or (is_right is not None and not is_right(h))]
+        if not wrong:
+            return None
+        return run(self.program, min(wrong, key=lambda found: len(found.decisions)).decisions, self.build)
 
 
 def explore(
@@ -108,6 +108,7 @@ def explore(
         verdict=VERDICTS[outcome.verdict],
         text=prepared.library.text(outcome.text),
         histories=histories,
+        build=build,
         **numbers,
     )
 
@@ -116,5 +117,5 @@ def _found(program: Program, prepared: Prepared, history: Any) -> Found:
     decisions = [
         Decision(KINDS[d.kind], d.step, d.value) for d in (history.decision[i] for i in range(history.decisions))
     ]
-    calls = history_of(program.subject, prepared.calls, history.answer)
-    return Found(calls, decisions, VERDICTS[history.verdict], history.seen)
+    calls, after = history_of(program.subject, prepared.calls, history.answer)
+    return Found(calls, after, decisions, VERDICTS[history.verdict], history.seen)

@@ -31,7 +31,13 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """Calls on a subject of csrc/model. Threads are numbered from 1; thread 0 runs `before` and `after` them alone."""
+    """Calls on a subject of csrc/model. Threads are numbered from 1; thread 0 runs `before` and `after` them alone.
+
+    weak    loads may be stale and stores late, as C11 allows. Then one call is before another only if its end happened
+            before the other's beginning, in C11's sense: threads that have not heard of each other cannot tell
+    talk    whoever begins a call has been told of all calls that have ended, so that their order counts again
+    weaken  accessors of atomics.h with weaker orders than their own, by name
+    """
 
     subject: str
     threads: Sequence[Sequence[Operation]]
@@ -39,6 +45,7 @@ class Program:
     before: Sequence[Operation] = ()
     after: Sequence[Operation] = ()
     weak: bool = False
+    talk: bool = False
     weaken: dict[str, str] = field(default_factory=dict, hash=False)
 
     def calls(self) -> list[tuple[int, Operation]]:
@@ -51,7 +58,7 @@ class Program:
         parts = [repr(self.subject), repr([list(map(tuple, calls)) for calls in self.threads])]
         parts += [
             f"{name}={value!r}"
-            for name in ("parameters", "before", "after", "weak", "weaken")
+            for name in ("parameters", "before", "after", "weak", "talk", "weaken")
             if (value := getattr(self, name))
         ]
         return f"Program({', '.join(parts)})"
@@ -78,6 +85,7 @@ class Prepared:
                 "calls": len(self.calls),
                 "call": self._call,
                 "weak": program.weak,
+                "talk": program.talk,
             },
         )
         self._weaken = program.weaken

@@ -40,6 +40,7 @@ class Run:
     steps: int
     gap: int
     history: list[Call]
+    after: list[frozenset[int]]  # per call of the history: which others ended before it began
     trace: list[Access] = field(repr=False)
 
     def __bool__(self) -> bool:
@@ -54,25 +55,29 @@ def run(program: Program, decisions: Sequence[Decision | tuple[Any, ...]] = (), 
     outcome, array = ffi.new("model_outcome *"), prepared.decisions(made)
     with prepared as lib:
         lib.model_run(prepared.program, array, len(array), outcome)
-        history = history_of(program.subject, prepared.calls, outcome.answer) if outcome.answer else []
+        history, after = history_of(program.subject, prepared.calls, outcome.answer) if outcome.answer else ([], [])
         names = _Names(prepared.library)
         trace = [_access(prepared.library, names, outcome.event[i]) for i in range(outcome.events)]
     verdict, text = VERDICTS[outcome.verdict], prepared.library.text(outcome.text)
-    return Run(program, made, verdict, text, outcome.step, outcome.steps, outcome.gap, history, trace)
+    return Run(program, made, verdict, text, outcome.step, outcome.steps, outcome.gap, history, after, trace)
 
 
-def history_of(subject: str, calls: list[tuple[int, Operation]], answers: Any) -> list[Call]:
-    """The calls that began, by invocation, as the checkers of pystream.linearizability want them."""
-    history = []
-    for i, (thread, (name, *arguments)) in enumerate(calls):
-        answer = answers[i]
-        if answer.invoked < 0:
-            continue
-        returned = answer.returned if answer.returned >= 0 else None
-        results = list(answer.result[0 : answer.results])
-        result = None if returned is None else result_of(subject, name, results)
-        history.append(Call(thread, name, tuple(arguments), result, answer.invoked, returned))
-    return sorted(history, key=lambda call: call.invoked)
+def history_of(
+    subject: str, calls: list[tuple[int, Operation]], answers: Any
+) -> tuple[list[Call], list[frozenset[int]]]:
+    """The calls that began, by invocation, and for each of them the numbers of those that ended before it."""
+    began = sorted((i for i in range(len(calls)) if answers[i].invoked >= 0), key=lambda i: answers[i].invoked)
+    number = {i: n for n, i in enumerate(began)}
+    after = [frozenset(number[j] for j in range(len(calls)) if answers[i].after >> j & 1) for i in began]
+    return [_call(subject, *calls[i], answers[i]) for i in began], after
+
+
+def _call(subject: str, thread: int, operation: Operation, answer: Any) -> Call:
+    name, *arguments = operation
+    if answer.returned < 0:
+        return Call(thread, name, tuple(arguments), None, answer.invoked, None)
+    result = result_of(subject, name, list(answer.result[0 : answer.results]))
+    return Call(thread, name, tuple(arguments), result, answer.invoked, answer.returned)
 
 
 class _Names:

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pystream.linearizability import Call
-
-
-def seen_from_outside(history: list[Call]) -> tuple:
-    """What every call returned and which calls ended before it began, whatever the times."""
-    calls = sorted(history, key=lambda c: (c.thread, c.invoked))
-    name = {id(c): i for i, c in enumerate(calls)}
+def seen_from_outside(found) -> tuple:
+    """What every call returned and which calls ended before it began, whatever the times and the order of the rest."""
+    numbers = sorted(range(len(found.history)), key=lambda i: (found.history[i].thread, found.history[i].invoked))
+    name = {i: n for n, i in enumerate(numbers)}
     return tuple(
-        (
-            c.thread,
-            c.name,
-            c.args,
-            c.pending or c.result,
-            frozenset(name[id(d)] for d in calls if d.returned is not None and d.returned < c.invoked),
-        )
-        for c in calls
+        (c.thread, c.name, c.args, c.pending or repr(c.result), frozenset(name[j] for j in found.after[i]))
+        for i, c in ((i, found.history[i]) for i in numbers)
     )

@@ -43,6 +43,7 @@ def programs(subject, operation, parameters, threads=2, calls=2):
         parameters=parameters,
         before=st.lists(operation, max_size=1) if subject != "litmus" else st.just(()),
         weak=st.booleans(),
+        talk=st.booleans(),
     )
 
 
@@ -52,7 +53,7 @@ def check_against_brute_force(program, **bounds):
     assert bool(whole) == bool(reduced)
     if whole:
         assert reduced.executions <= whole.executions
-        outside = [{seen_from_outside(h.history) for h in found.histories} for found in (whole, reduced)]
+        outside = [{seen_from_outside(h) for h in found.histories} for found in (whole, reduced)]
         assert outside[0] == outside[1]
 
 
@@ -93,7 +94,7 @@ def test_every_history_can_be_replayed():
     assert {d.kind for h in found.histories for d in h.decisions} == {"switch", "stale", "fail", "kill"}
     for h in found.histories:
         again = run(program, h.decisions)
-        assert (again.verdict, again.history) == (h.verdict, h.history), report(again)
+        assert (again.verdict, again.history, again.after) == (h.verdict, h.history, h.after), report(again)
 
 
 def test_reduction_leaves_one_execution_per_history():
@@ -133,10 +134,10 @@ def test_a_bound_on_executions():
 def test_lost_updates_are_found():
     program = Program("counter", [[("increment",)], [("increment",)]], parameters=(1,), after=[("get",)])
     found = explore(program)
-    bad = found.first_bad(lambda history: history[-1].result == 2)
+    bad = found.first_bad(lambda h: h.history[-1].result == 2)
     assert bad is not None
     assert [tuple(d) for d in bad.decisions] == [("switch", 1, 1)]
-    assert explore(Program(**{**vars(program), "parameters": (0,)})).first_bad(lambda h: h[-1].result == 2) is None
+    assert explore(Program(**{**vars(program), "parameters": (0,)})).first_bad(lambda h: h.history[-1].result == 2) is None
 
 
 def test_progress_bound_and_the_spin_lock():
