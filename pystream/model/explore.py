@@ -28,7 +28,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What `explore` saw. True if everything within the bounds was explored and nothing was wrong."""
+    """What `explore` saw."""
 
     program: Program
     executions: int
@@ -45,7 +45,9 @@ class Exploration:
     histories: list[Found] = field(repr=False)
     build: Library | None = field(repr=False, default=None)
 
-    def __bool__(self) -> bool:
+    @property
+    def fine(self) -> bool:
+        """Whether everything within the bounds was explored and nothing was wrong with memory and progress."""
         return self.whole and not self.bad
 
     def first_bad(self, is_right: Callable[[Found], Any] | None = None) -> Run | None:

@@ -30,7 +30,7 @@ class Access(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """An execution. True if nothing was wrong with its memory and progress; whether its history is right, you decide."""
+    """An execution: how it went, and everything to judge its history."""
 
     program: Program
     decisions: list[Decision]
@@ -43,7 +43,9 @@ class Run:
     after: list[frozenset[int]]  # per call of the history: which others ended before it began
     trace: list[Access] = field(repr=False)
 
-    def __bool__(self) -> bool:
+    @property
+    def fine(self) -> bool:
+        """Whether nothing was wrong with memory and progress."""
         return self.verdict == "fine"
 
 

@@ -50,8 +50,8 @@ def programs(subject, operation, parameters, threads=2, calls=2):
 def check_against_brute_force(program, **bounds):
     """The same histories; or something wrong both times, which ends the search."""
     whole, reduced = explore(program, reduce=False, **bounds), explore(program, **bounds)
-    assert bool(whole) == bool(reduced)
-    if whole:
+    assert whole.fine == reduced.fine
+    if whole.fine:
         assert reduced.executions <= whole.executions
         outside = [{seen_from_outside(h) for h in found.histories} for found in (whole, reduced)]
         assert outside[0] == outside[1]
@@ -90,7 +90,7 @@ def test_reduction_of_stacks(program):
 def test_every_history_can_be_replayed():
     program = Program("stack", [[("push", 1), ("pop",)], [("push", 2), ("pop",)]], weak=True)
     found = explore(program, stale=1, failures=1, kills=1)
-    assert found
+    assert found.fine
     assert {d.kind for h in found.histories for d in h.decisions} == {"switch", "stale", "fail", "kill"}
     for h in found.histories:
         again = run(program, h.decisions)
@@ -128,7 +128,7 @@ def test_preemptions_are_bounded(preemptions):
 def test_a_bound_on_executions():
     program = Program("counter", [[("increment",)] * 2] * 2)
     found = explore(program, executions=7)
-    assert (found.executions, found.whole, bool(found)) == (7, False, False)
+    assert (found.executions, found.whole, found.fine) == (7, False, False)
 
 
 def test_lost_updates_are_found():
@@ -143,8 +143,8 @@ def test_lost_updates_are_found():
 def test_progress_bound_and_the_spin_lock():
     """A counter's increment ends within a few steps whoever is stalled; behind a spin lock it does not."""
     lock_free = explore(Program("counter", [[("increment",)] * 2] * 2), probe=True)
-    assert lock_free
+    assert lock_free.fine
     assert (lock_free.gap, lock_free.bound) == (3, 3)
     locked = explore(Program("counter", [[("increment",)]] * 2, parameters=(2,)), probe=True)
-    assert (locked.verdict, bool(locked)) == ("endless", False)
+    assert (locked.verdict, locked.fine) == ("endless", False)
     assert "no call ends within" in locked.text

@@ -30,7 +30,7 @@ def outcomes(*threads, after=(), reduce=True, stale=4, weak=True):
     """What the loads, swaps and adds of an execution return, thread by thread, for all executions."""
     program = Program("litmus", threads, parameters=(3,), after=after, weak=weak)
     found = explore(program, stale=stale, reduce=reduce)
-    assert found, found
+    assert found.fine, found
     return {
         tuple(c.result for c in sorted(h.history, key=lambda c: (c.thread == 0, c.thread, c.invoked)) if c.name != "store")
         for h in found.histories
