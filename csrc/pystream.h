@@ -197,3 +197,39 @@ int64_t ps_t_gate_position(ps_t_gate *gate, int32_t reader);
 
 /* Whether the reader's last get answered PS_END. */
 int32_t ps_t_gate_ended(ps_t_gate *gate, int32_t reader);
+
+/* ---- W-Hive on its own (w_hive.h). Any thread may make any call: calls of the same updater, and those of the reader,
+   take turns. Updaters are numbered from 0 and must be in range. ---- */
+typedef struct ps_w_hive ps_w_hive;
+
+/* Rows of tuples. Each value is an integer (then `real` is the nearest double), a real or null, as the bitmaps say. */
+typedef struct {
+  int64_t rows;
+  const int64_t *ts;
+  const int64_t *key; /* numbers that the caller has given to its keys */
+  const int64_t *integer;
+  const double *real;
+  const uint8_t *is_integer;
+  const uint8_t *is_real;
+  const uint8_t *is_value; /* not null */
+} ps_w_hive_tuples;
+
+/* One function: PS_COUNT, PS_SUM, PS_AVG, PS_MIN or PS_MAX. At most 65536 threads. */
+ps_code ps_w_hive_new(int64_t size, int64_t advance, ps_function function, int32_t threads, ps_w_hive **out);
+
+/* No other call may run. NULL is allowed. */
+void ps_w_hive_free(ps_w_hive *hive);
+
+/* PS_DISORDER and PS_CLOSED: no row has been taken. PS_NO_MEMORY: the rows before fault->row have; that row's timestamp
+   counts as a heartbeat. */
+ps_code ps_w_hive_update_windows(ps_w_hive *hive, int32_t thread, const ps_w_hive_tuples *tuples, ps_fault *fault);
+ps_code ps_w_hive_heartbeat(ps_w_hive *hive, int32_t thread, int64_t ts, ps_fault *fault);
+void ps_w_hive_close(ps_w_hive *hive, int32_t thread);
+
+/* PS_OK and the rows of the next winset: its start, the number of the key, and PS_COUNT's count, or the function over
+   integers, over all values as doubles, and how many were no integers. Or PS_EMPTY, or PS_END. After PS_NO_MEMORY the
+   same winset comes again; after PS_OVERFLOW (fault->ts: its start) it does not. */
+ps_code ps_w_hive_get_next_winset(ps_w_hive *hive, struct ArrowArray *out, ps_fault *fault);
+
+/* All windows that start before this are complete; UINT64_MAX: all threads have closed. */
+uint64_t ps_w_hive_limit(ps_w_hive *hive);

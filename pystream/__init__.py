@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pystream.query import Query, Window
     from pystream.stall import Stall
     from pystream.t_gate import TGate
+    from pystream.w_hive import WHive
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,7 @@ __all__ = [
     "SumOverflowError",
     "TGate",
     "UdfError",
+    "WHive",
     "Window",
     "__version__",
     "aggregate",
@@ -67,7 +69,7 @@ def __getattr__(name: str) -> Any:
     which Arrow or the compiled extension does not load.
     """
     if name in __all__:
-        for module in ("errors", "functions", "query", "operator", "batch_run", "stall", "t_gate"):
+        for module in ("errors", "functions", "query", "operator", "batch_run", "stall", "t_gate", "w_hive"):
             home = importlib.import_module(f"pystream.{module}")
             if hasattr(home, name):
                 return globals().setdefault(name, getattr(home, name))

@@ -257,3 +257,48 @@ def _raise_fault(code: int, fault: Any) -> None:
     _raise_if_broken(code)
     if code != lib.PS_OK:
         raise Fault(code, fault)
+
+
+class WHiveHandle:
+    """A W-Hive in C; keys are numbers. Calls release the GIL, and any thread may make any call at any time."""
+
+    def __init__(self, window: tuple[int, int], function: str, threads: int) -> None:
+        out = ffi.new("ps_w_hive **")
+        _raise_if_broken(lib.ps_w_hive_new(*window, FUNCTIONS[function], threads, out))
+        self._hive = ffi.gc(out[0], lib.ps_w_hive_free)
+        self.ended = False
+
+    def update_windows(self, thread: int, rows: int, columns: list[Any]) -> None:
+        """Add rows: int64 timestamps, key numbers and values, doubles, and the bitmaps of ps_w_hive_tuples."""
+        held = [ffi.from_buffer(f"{type}[]", c) for type, c in zip(_TUPLES, columns, strict=True)]
+        tuples, fault = ffi.new("ps_w_hive_tuples *", (rows, *held)), ffi.new("ps_fault *")
+        code = lib.ps_w_hive_update_windows(self._hive, thread, tuples, fault)
+        if code == lib.PS_NO_MEMORY and rows > 1:
+            raise MemoryError(f"pystream could not allocate memory; the rows before row {fault.row} have been taken")
+        _raise_fault(code, fault)
+
+    def heartbeat(self, thread: int, ts: int) -> None:
+        """Promise that the thread adds nothing below `ts` any more."""
+        fault = ffi.new("ps_fault *")
+        _raise_fault(lib.ps_w_hive_heartbeat(self._hive, thread, ts, fault), fault)
+
+    def close(self, thread: int) -> None:
+        """Promise that the thread adds nothing more."""
+        lib.ps_w_hive_close(self._hive, thread)
+
+    def get_next_winset(self, schema: pa.Schema) -> pa.RecordBatch | None:
+        """The rows of the next winset; None when there is none, and then `ended` says whether that is for good."""
+        rows, fault = _new_array(), ffi.new("ps_fault *")
+        code = lib.ps_w_hive_get_next_winset(self._hive, rows, fault)
+        self.ended = bool(code == lib.PS_END)
+        if code in (lib.PS_EMPTY, lib.PS_END):
+            return None
+        _raise_fault(code, fault)
+        return _import(rows, schema)
+
+    def limit(self) -> int:
+        """The windows that start before this are complete; 2**64 - 1 when all threads have closed."""
+        return int(lib.ps_w_hive_limit(self._hive))
+
+
+_TUPLES = ("int64_t", "int64_t", "int64_t", "double", "uint8_t", "uint8_t", "uint8_t")

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from pystream import _native
-from pystream.errors import ClosedError, DisorderError, PystreamError
+from pystream.errors import ClosedError
+from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
     import numpy.typing as npt
-
-MOST = 1 << 16  #: inputs, readers
-TS_MAX = (1 << 63) - 1
 
 #: Tokens of one call follow one another; calls are this far apart.
 TOKENS = 1 << 32
@@ -48,8 +43,8 @@ class TGate:
     """
 
     def __init__(self, inputs: int, readers: int = 1) -> None:
-        self.inputs = _in_range("inputs", inputs, 1, MOST)
-        self.readers = _in_range("readers", readers, 1, MOST)
+        self.inputs = in_range("inputs", inputs, 1, MOST)
+        self.readers = in_range("readers", readers, 1, MOST)
         payloads: list[dict[int, Any]] = [{} for _ in range(self.readers)]
         # Per reader: token -> payload. Each reader takes its own out, so there is nothing to count.
         self._parts: tuple[_native.TGateHandle, list[dict[int, Any]]] | None
@@ -60,18 +55,18 @@ class TGate:
 
     def insert_tuple(self, ts: int, payload: Any, input: int) -> None:
         """Add a tuple to an input. `ts` must not be below the input's latest one (DisorderError)."""
-        self._insert(_in_range("input", input, 0, self.inputs - 1), [_timestamp(ts)], [payload], one=True)
+        self._insert(in_range("input", input, 0, self.inputs - 1), [timestamp(ts)], [payload], one=True)
 
     def insert_tuples(self, ts: npt.ArrayLike, payloads: Iterable[Any], input: int) -> None:
         """Add a tuple per timestamp to an input, all of them or, if anything is wrong with one, none.
 
         >>> gate.insert_tuples([3, 3, 4], ["a", "b", "c"], input=0)
         """
-        times, each = _timestamps(ts), list(payloads)
+        times, each = timestamps(ts), list(payloads)
         if len(times) != len(each):
             raise ValueError(f"{len(times)} timestamps and {len(each)} payloads")
         if each:
-            self._insert(_in_range("input", input, 0, self.inputs - 1), times, each, one=False)
+            self._insert(in_range("input", input, 0, self.inputs - 1), times, each, one=False)
 
     def _insert(self, input: int, ts: Any, payloads: list[Any], *, one: bool) -> None:
         (handle, payloads_of), token = self._open(), next(self._tokens)
@@ -85,19 +80,19 @@ class TGate:
                     kept.pop(unused, None)
             if isinstance(error, MemoryError):
                 raise
-            raise _error(error, input, None if one else error.row) from None
+            raise refusal(error, "input", input, None if one else error.row) from None
 
     def heartbeat(self, input: int, ts: int) -> None:
         """Promise that the input sends nothing below `ts` any more. A promise already made does nothing."""
-        which = _in_range("input", input, 0, self.inputs - 1)
+        which = in_range("input", input, 0, self.inputs - 1)
         try:
-            self._open()[0].heartbeat(which, _timestamp(ts))
+            self._open()[0].heartbeat(which, timestamp(ts))
         except _native.Fault as fault:
-            raise _error(fault, which, None) from None
+            raise refusal(fault, "input", which, None) from None
 
     def close(self, input: int) -> None:
         """Promise that the input sends nothing more at all. Closing it again does nothing."""
-        self._open()[0].close(_in_range("input", input, 0, self.inputs - 1))
+        self._open()[0].close(in_range("input", input, 0, self.inputs - 1))
 
     # ---- readers ----
 
@@ -109,7 +104,7 @@ class TGate:
 
     def get_ready_tuples(self, max: int, reader: int = 0) -> list[tuple[int, int, Any]]:
         """Up to `max` ready tuples, as many as there are; never blocks."""
-        which, most = self._reader(reader), _in_range("max", max, 1, TS_MAX)
+        which, most = self._reader(reader), in_range("max", max, 1, INT64_MAX)
         handle, payloads_of = self._open()
         out: list[tuple[int, int, Any]] = []
         while len(out) < most:
@@ -153,42 +148,4 @@ class TGate:
         return parts
 
     def _reader(self, reader: int) -> int:
-        return _in_range("reader", reader, 0, self.readers - 1)
-
-
-def _in_range(name: str, value: int, least: int, most: int) -> int:
-    number = operator.index(value)
-    if not least <= number <= most:
-        raise ValueError(f"{name} must be between {least} and {most}, not {value}")
-    return number
-
-
-def _timestamp(ts: int) -> int:
-    number = operator.index(ts)
-    if not -TS_MAX - 1 <= number <= TS_MAX:
-        raise ValueError(f"timestamp {number} does not fit into int64")
-    return number
-
-
-def _timestamps(ts: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    times = np.asarray(ts)
-    if times.ndim != 1:
-        raise ValueError(f"timestamps must be a list or an array of one dimension, not of {times.ndim}")
-    if times.size == 0:
-        return np.empty(0, np.int64)
-    if times.dtype.kind not in "iu":
-        raise TypeError(f"timestamps must be integers that fit into int64, not {times.dtype}")
-    if times.dtype == np.uint64 and times.max() > TS_MAX:
-        raise ValueError(f"timestamp {times.max()} does not fit into int64")
-    return np.ascontiguousarray(times, np.int64)
-
-
-def _error(fault: _native.Fault, input: int, row: int | None) -> PystreamError:
-    """The exception for a refused call."""
-    if _native.is_closed(fault):
-        return ClosedError(f"input {input} is closed")
-    where = f"input {input}" if row is None else f"input {input}, row {row}"
-    what = "is negative" if fault.ts < 0 else f"is below {fault.latest}, the latest timestamp of this input"
-    return DisorderError(
-        f"{where}: timestamp {fault.ts} {what}", input=input, row=row, ts=fault.ts, latest=fault.latest
-    )
+        return in_range("reader", reader, 0, self.readers - 1)

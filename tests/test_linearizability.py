@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
+import subprocess
+import sys
+import threading
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
+from histories import calls, explained, in_order, long_gate, split, stamped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pystream import linearizability as lin
-from pystream.linearizability import Call, QueueModel, Refusal, TGateModel, WHiveModel, WinSetModel, check
+from pystream.linearizability import Call, QueueModel, Refusal, TGateModel, WinSetModel, check
 
 
 class Register:
@@ -30,11 +32,6 @@ class Register:
                 Refusal(f"it holds {state}") if call.result not in (right, None) else call.args[1] if right else state
             )
         return state if call.pending or call.result == state else Refusal(f"it holds {state}")
-
-
-def calls(*rows):
-    """Calls from (thread, name, args, result, invoked, returned)."""
-    return [Call(*row) for row in rows]
 
 
 # ---- known answers ----
@@ -173,52 +170,6 @@ def test_t_gate_by_hand(expected, answers):
 
 # ---- against brute force ----
 
-
-def explained(history, model) -> bool:
-    """By trying all orders of the calls, with every choice of the pending ones."""
-    done = [c for c in history if not c.pending]
-    pending = [c for c in history if c.pending]
-    for n in range(len(pending) + 1):
-        for chosen in itertools.combinations(pending, n):
-            if any(in_order(order, model) for order in itertools.permutations([*done, *chosen])):
-                return True
-    return False
-
-
-def in_order(order, model) -> bool:
-    state = model.initial()
-    for i, call in enumerate(order):
-        if any(not later.pending and later.returned < call.invoked for later in order[i:]):
-            return False
-        state = model.step(state, call)
-        if isinstance(state, Refusal):
-            return False
-    return True
-
-
-@st.composite
-def stamped(draw, per_thread):
-    """Give each thread's calls, in order, stamps of random overlap; the last calls of some threads are pending."""
-    moments = [thread for thread, rows in per_thread.items() for _ in range(2 * len(rows))]
-    stamps = {thread: [] for thread in per_thread}
-    for stamp, thread in enumerate(draw(st.permutations(moments))):
-        stamps[thread].append(stamp)
-    history = []
-    for thread, rows in per_thread.items():
-        times = list(zip(stamps[thread][::2], stamps[thread][1::2], strict=True))
-        history += [Call(thread, *row, *time) for row, time in zip(rows, times, strict=True)]
-        if rows and draw(st.integers(0, 5)) == 0:
-            history[-1] = replace(history[-1], result=None, returned=None)
-    return sorted(history, key=lambda c: c.invoked)
-
-
-def split(draw, operations, threads):
-    rows = {t: [] for t in threads}
-    for operation in operations:
-        rows[draw(st.sampled_from(threads))].append(operation)
-    return rows
-
-
 VALUE = st.integers(1, 2)
 OPERATIONS = {
     "register": st.one_of(
@@ -275,130 +226,130 @@ def test_the_general_checker_judges_as_brute_force_does(structure):
     assert min(verdicts[True], verdicts[False]) > sum(verdicts.values()) / 10, verdicts
 
 
-# ---- T-Gate and W-Hive: the fast checkers against the general one ----
+class Last:
+    """A stack that calls itself a queue, slow enough for threads to meet."""
+
+    def __init__(self):
+        self.values = []
+
+    def enqueue(self, value):
+        self.values.append(value)
+
+    def dequeue(self):
+        return self.values.pop() if self.values else None
 
 
-def producer_calls(draw, name, who, extra):
-    """What one producer does: timestamps that never fall, now and then a heartbeat, a mistake or a failure."""
-    rows, ts, closed = [], 0, False
-    for _ in range(draw(st.integers(1, 4))):
-        ts += draw(st.sampled_from([0, 0, 1, 1, 2, 4]))
-        kind = draw(st.sampled_from([name, name, name, name, "heartbeat", "heartbeat", "close", "late", "failed"]))
-        answer = lin.CLOSED if closed else {"late": lin.DISORDER, "failed": lin.NO_MEMORY}.get(kind)
-        if kind == "close":
-            rows.append(("close", (who,), None))
-            closed = True
-        elif kind == "heartbeat":
-            rows.append(("heartbeat", (who, ts), answer))
-        else:
-            rows.append((name, (who, -1 if kind == "late" else ts, *extra(draw)), answer))
-    return [*rows, ("close", (who,), None)] if draw(st.booleans()) else rows
+class First(Last):
+    def dequeue(self):
+        try:
+            return self.values.pop(0)
+        except IndexError:
+            return None
 
 
-def answered(draw, model, order, wrong):
-    """Run the calls one after the other in this order; gets get the model's answer, but for the `wrong` one."""
-    state, rows = model.initial(), {}
-    for number, (thread, (name, args, result)) in enumerate(order):
-        answer = result
-        if name.startswith("get"):
-            answer = right_answer(model, state, Call(thread, name, args, None, 0, 0))
-            call = Call(thread, name, args, None, 0, None)
-            if number == wrong:
-                answer = draw(st.sampled_from([None, lin.END, corrupted(answer)]))
-        else:
-            call = Call(thread, name, args, result, 0, 0)
-        state = model.step(state, call)
-        assert not isinstance(state, Refusal), state.why
-        rows.setdefault(thread, []).append((name, args, answer))
-    return rows
+def recorded(queue):
+    """Three threads that use a queue of their own making."""
+    recorder = lin.Recorder()
+
+    def work(me):
+        for i in range(4):
+            recorder.call(me, "enqueue", ((me, i),), lambda i=i: queue.enqueue((me, i)))
+            recorder.call(me, "dequeue", (), queue.dequeue)
+
+    threads = [threading.Thread(target=work, args=(t,)) for t in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    recorder.call("main", "enqueue", (1,), lambda: queue.enqueue(1))
+    recorder.call("main", "enqueue", (2,), lambda: queue.enqueue(2))
+    recorder.call("main", "dequeue", (), queue.dequeue)
+    return recorder.history()
 
 
-def right_answer(model, state, get):
-    """What the model would answer to a get: the one thing that it does not refuse."""
-    if isinstance(model, TGateModel):
-        candidates = [*state.waiting, lin.END, None]
-    else:
-        start = model._next_start(state)
-        candidates = [lin.END, None] if start is None else [(start, model._winset(state, start)), None]
-    return next(a for a in candidates if not isinstance(model.step(state, replace(get, result=a)), Refusal))
+def test_recorded_python_threads():
+    history = recorded(First())
+    assert len(history) == 27
+    assert check(history, QueueModel())
+    assert not check(recorded(Last()), QueueModel())
 
 
-def corrupted(answer):
-    return (answer[0] + 1, *answer[1:]) if isinstance(answer, tuple) else (0, 0, "nobody's")
+def test_a_call_that_raises_is_recorded_as_pending():
+    recorder = lin.Recorder()
+    with pytest.raises(ZeroDivisionError):
+        recorder.call("a", "write", (1,), lambda: 1 / 0)
+    assert recorder.call("b", "read", (), lambda: 1) == 1
+    assert [call.pending for call in recorder.history()] == [True, False]
+    assert check(recorder.history(), Register())
 
 
-@st.composite
-def stretched(draw, rows, turns):
-    """Each call took effect at its turn; its stamps lie around that, as far as the thread's other calls allow."""
-    history = []
-    for thread, its in rows.items():
-        effects = [turn for turn, t in enumerate(turns) if t == thread]
-        begins, ends = [effects[0] - draw(st.integers(0, 5))], []
-        for effect, after in pairwise(effects):
-            ends.append(draw(st.integers(effect, after - 1)))
-            begins.append(draw(st.integers(ends[-1] + 1, after)))
-        ends.append(effects[-1] + draw(st.integers(0, 5)))
-        stamps = [(4 * b - 1, 4 * e + 1) for b, e in zip(begins, ends, strict=True)]
-        history += [Call(thread, *row, *stamp) for row, stamp in zip(its, stamps, strict=True)]
-        if draw(st.integers(0, 5)) == 0:
-            history[-1] = replace(history[-1], result=None, returned=None)
-    return history
+# ---- what people see ----
 
 
-@st.composite
-def histories(draw, model, right=False):
-    """A run of producers and readers: right, or with a wrong answer, or with calls that overlap in other ways."""
-    gate = isinstance(model, TGateModel)
-    numbers = itertools.count()
-    extra = (lambda _: (next(numbers),)) if gate else (lambda d: (d(st.sampled_from("ab")), d(st.integers(1, 3))))
-    rows = {
-        k: producer_calls(draw, "insert" if gate else "update", k, extra) for k in range(len(model.initial().latest))
-    }
-    for reader in range(model.readers if gate else 1):
-        get = ("get", (reader,), None) if gate else ("get_next_winset", (), None)
-        rows[f"r{reader}"] = [get] * draw(st.integers(1, 5))
-    turns = draw(st.permutations([thread for thread, its in rows.items() for _ in its]))
-    left = {thread: iter(its) for thread, its in rows.items()}
-    wrong = -1 if right else draw(st.integers(-1, len(turns)))
-    rows = answered(draw, model, [(thread, next(left[thread])) for thread in turns], wrong)
-    return draw(stretched(rows, turns) if right or draw(st.booleans()) else stamped(rows))
+def test_the_report_shows_who_did_what_and_why_it_cannot_be():
+    history = calls(
+        ("a", "enqueue", (1,), None, 0, 1),
+        ("b", "enqueue", (2,), None, 2, 5),
+        ("a", "dequeue", (), 2, 3, 4),
+        ("c", "peek", (), 1, 6, None),
+    )
+    verdict = check(history, QueueModel())
+    assert verdict.report() == REPORT
+    assert verdict.culprit == history[2]
+    assert verdict.order == [history[0]]
 
 
-FAST = {
-    "t_gate": (TGateModel(2), lambda history: lin.check_t_gate(history, 2)),
-    "t_gate, 3 inputs, 2 readers": (TGateModel(3, 2), lambda history: lin.check_t_gate(history, 3, 2)),
-    "w_hive, windows overlap": (WHiveModel(3, 2, 2), lambda history: lin.check_w_hive(history, 3, 2, 2)),
-    "w_hive, gaps between windows": (WHiveModel(1, 2, 3), lambda history: lin.check_w_hive(history, 1, 2, 3)),
-    "w_hive, values in order": (
-        WHiveModel(4, 4, 2, tuple),
-        lambda history: lin.check_w_hive(history, 4, 4, 2, tuple),
-    ),
-}
+REPORT = """\
+not linearizable: no place for dequeue() = 2 by 'a'
+
+          a           b
+       0  enqueue(1)
+       1  = None
+       2              enqueue(2)
+       3  dequeue()   |
+       4  = 2 ???     |
+
+1. dequeue answered 2 where the queue is (1,)
+   after
+     'a': enqueue(1) = None
+   the state is (1,)
+
+2. dequeue answered 2 where the queue is (1, 2)
+   after
+     'a': enqueue(1) = None
+     'b': enqueue(2) = None
+   the state is (1, 2)"""
 
 
-@pytest.mark.parametrize("structure", FAST)
-def test_the_fast_checkers_judge_as_the_general_one_does(structure):
-    model, fast = FAST[structure]
-    verdicts = Counter()
-
-    @given(histories(model))
-    @settings(max_examples=settings.default.max_examples * 3)
-    def judge(history):
-        verdict, quick = check(history, model), fast(history)
-        assert verdict.linearizable is quick.linearizable, f"{verdict}\n{quick}"
-        verdicts[verdict.linearizable] += 1
-
-    judge()
-    assert min(verdicts[True], verdicts[False]) > sum(verdicts.values()) / 10, verdicts
+def test_a_long_report_shows_the_end():
+    history = long_gate(100)
+    report = check([*history[:-1], replace(history[-1], result=lin.END)], TGateModel(2)).report()
+    assert "moments before)" in report
+    assert "other calls and" in report
+    assert len(report.splitlines()) < 100
 
 
-@pytest.mark.parametrize("structure", FAST)
-def test_real_runs_are_accepted_whatever_overlaps(structure):
-    model, fast = FAST[structure]
+def test_the_search_gives_up_with_an_error():
+    writes = [Call(i, "write", (i,), None, 0, 2) for i in range(40)]
+    with pytest.raises(lin.SearchLimitError, match="undecided after 5,000 configurations of a history of 41 calls"):
+        check([*writes, Call("r", "read", (), 99, 0, 2)], Register(), limit=5000)
 
-    @given(histories(model, right=True))
-    def judge(history):
-        assert check(history, model)
-        assert fast(history)
 
-    judge()
+def test_histories_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="returned at 1, before 2"):
+        check(calls(("a", "read", (), 0, 2, 1)), Register())
+    gets = calls(("a", "get", (0,), None, 0, 2), ("b", "get", (0,), None, 1, 3))
+    assert check(gets, TGateModel(1))
+    with pytest.raises(ValueError, match="overlap: one thread at a time per input and per reader"):
+        lin.check_t_gate(gets, 1)
+
+
+def test_the_example_of_the_documentation_runs():
+    example = lin.__doc__.split("\n\n")[2:4]
+    exec("\n".join(line[4:] for part in example for line in part.splitlines()), {})  # noqa: S102 - our own words
+
+
+def test_the_checker_needs_nothing_but_the_standard_library():
+    code = "import sys; import pystream.linearizability; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"pyarrow", "numpy", "cffi", "pystream._core"} & set(out.split())

@@ -30,7 +30,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from pystream.linearizability.history import Call, events_of
-from pystream.linearizability.models import END, NO_MEMORY, first_open_start, producer_answer
+from pystream.linearizability.models import END, failed, first_open_start, producer_answer
 from pystream.linearizability.verdict import Attempt, Verdict
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class _WHive:
         return (max(starts, default=-1 - self.size) + self.size,)
 
     def items(self, producers: list[list[_Timed]]) -> list[_Item]:
-        updates = [t.call.args for calls in producers for t in calls if t.call.name == "update"]
+        updates = [t.call.args for calls in producers for t in calls if t.call.name == "update" and not failed(t.call)]
         windows: dict[int, dict[Any, list[Any]]] = {}
         for _, ts, key, value in sorted(updates, key=lambda args: (args[1], args[0])):
             for start in range(first_open_start(ts, self.size, self.advance), ts + 1, self.advance):
@@ -177,7 +177,7 @@ def _check(structure: _TGate | _WHive, timed: list[_Timed]) -> None:
     producers: list[list[_Timed]] = [[] for _ in range(structure.producers)]
     readers: list[list[_Timed]] = [[] for _ in range(structure.readers)]
     for t in timed:
-        if t.call.result == NO_MEMORY and not t.call.pending:
+        if failed(t.call) and t.call.name != "update":
             continue
         is_get = t.call.name == structure.get
         (readers[structure.reader(t.call)] if is_get else producers[t.call.args[0]]).append(t)
@@ -209,7 +209,7 @@ def _made(structure: _TGate | _WHive, who: int, calls: list[_Timed], furthest: _
         reached = structure.reached(who, latest, items)
         if t.call.pending and (right is not None or reached >= furthest):
             continue
-        if not t.call.pending and t.call.result != right:
+        if not t.call.pending and t.call.result != right and not failed(t.call):
             raise _Violation(t.call, f"it should answer {right!r}: the latest promise of {who} is {latest}")
         if right is not None:
             continue

@@ -12,7 +12,8 @@ Calls and results, as the checkers want them recorded; a producer's result is No
 |             | dequeue(), peek(); is_empty()                                        | value, None; bool               |
 | WinSetModel | find_or_insert(key, window), find(key)                               | the key's window, None          |
 
-`by_key` maps each key to its result. Any call may also answer NO_MEMORY and then has changed nothing.
+`by_key` maps each key to its result. Any call may also answer NO_MEMORY and then has changed
+nothing, but for an update: the tuple is in no window, but its timestamp counts as a heartbeat (csrc/w_hive.h).
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ def first_open_start(ts: int, size: int, advance: int) -> int:
     return max(0, (ts - size) // advance + 1) * advance
 
 
+def failed(call: Call) -> bool:
+    """Whether the call came back without memory."""
+    return not call.pending and bool(call.result == NO_MEMORY)
+
+
 def _refused(what: str, call: Call) -> Refusal:
     return Refusal(f"{call.name} answered {call.result!r} where {what}")
 
@@ -58,7 +64,7 @@ def producer_answer(latest: float, call: Call) -> str | None:
         return None
     if latest == inf:
         return CLOSED
-    return DISORDER if call.name in ("insert", "update") and call.args[1] < max(latest, 0) else None
+    return DISORDER if call.args[1] < (0 if call.name == "heartbeat" else max(latest, 0)) else None
 
 
 class _Producers:
@@ -67,7 +73,7 @@ class _Producers:
     def _checked(self, latest: tuple[float, ...], call: Call) -> str | Refusal | None:
         """The answer of a producer's call, or a refusal if it gave another one."""
         right = producer_answer(latest[call.args[0]], call)
-        if call.pending or call.result == right:
+        if call.pending or call.result == right or failed(call):
             return right
         return _refused(f"it should answer {right!r}: {call.args[0]} has promised {latest[call.args[0]]}", call)
 
@@ -93,7 +99,7 @@ class TGateModel(_Producers):
 
     def step(self, state: GateState, call: Call) -> GateState | Refusal:
         """Apply one call."""
-        if call.result == NO_MEMORY and not call.pending:
+        if failed(call):
             return state
         if call.name == "get":
             return self._get(state, call)
@@ -170,7 +176,7 @@ class WHiveModel(_Producers):
 
     def step(self, state: HiveState, call: Call) -> HiveState | Refusal:
         """Apply one call."""
-        if call.result == NO_MEMORY and not call.pending:
+        if failed(call) and call.name != "update":
             return state
         if call.name == "get_next_winset":
             return self._get(state, call)
@@ -182,7 +188,7 @@ class WHiveModel(_Producers):
     def _promise(self, state: HiveState, call: Call) -> HiveState:
         thread, *rest = call.args
         latest = _promised(state.latest, thread, rest[0] if rest else inf)
-        if call.name != "update":
+        if call.name != "update" or failed(call):
             return state._replace(latest=latest)
         ts, key, value = rest
         place = bisect_right(state.tuples, (ts, thread), key=lambda t: t[:2])
@@ -241,7 +247,7 @@ class QueueModel:
 
     def step(self, state: tuple[Any, ...], call: Call) -> tuple[Any, ...] | Refusal:
         """Apply one call."""
-        if call.result == NO_MEMORY and not call.pending:
+        if failed(call):
             return state
         if call.name == "enqueue":
             return self._enqueue(state, call)
@@ -269,7 +275,7 @@ class WinSetModel:
 
     def step(self, state: Hashable, call: Call) -> Hashable | Refusal:
         """Apply one call about one key; the state is the key's window."""
-        if call.result == NO_MEMORY and not call.pending:
+        if failed(call):
             return state
         after = call.args[1] if state is None and call.name == "find_or_insert" else state
         if call.pending or call.result == after:
