@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -51,6 +52,22 @@ def nothing_left():
     gc.collect()
     assert (threading.active_count(), core_threads()) == threads
     assert _native.memory_live() == memory
+
+
+@pytest.fixture
+def many_switches():
+    """Python changes threads as often as it can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.fixture
+def failing_memory():
+    """Makes allocations of the C core fail; see `_native.memory_fail_after`."""
+    yield _native.memory_fail_after
+    _native.memory_fail_after(0)
 
 
 def core_threads() -> int:

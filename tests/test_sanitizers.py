@@ -22,6 +22,11 @@ DRIVERS = {
         ("threads 1 1 3000 8", r"8 rounds of 1 x 3000 tuples, 1 readers"),
         ("flat 100000", r"100000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
     ],
+    "w_hive_stress": [
+        ("4 3000 12", r"12 rounds of 4 x 3000 tuples"),
+        ("1 3000 6", r"6 rounds of 1 x 3000 tuples"),
+        ("3 100000 flat", r"1 rounds of 3 x 100000 tuples"),
+    ],
 }
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import itertools
 import random
-import sys
-import threading
 import weakref
 from functools import partial
 
@@ -15,6 +13,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from threads import run_together
 
 import pystream as ps
 from pystream import _native
@@ -224,31 +223,6 @@ def test_a_burst_gives_its_memory_back():
 # ---- threads ----
 
 
-def run_together(*functions) -> None:
-    errors = []
-
-    def guard(function):
-        try:
-            function()
-        except BaseException as error:  # noqa: BLE001 - told to the test
-            errors.append(error)
-
-    threads = [threading.Thread(target=guard, args=(f,)) for f in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-
-
-@pytest.fixture
-def many_switches():
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(usual)
-
-
 def timeline(seed: int, n: int) -> list[int]:
     dice = random.Random(seed)
     return list(itertools.accumulate(dice.choices([0, 0, 1, 2], k=n)))
@@ -370,12 +344,6 @@ def test_a_refused_payload_is_not_kept():
     del things
     gc.collect()
     assert len(alive) == 0
-
-
-@pytest.fixture
-def failing_memory():
-    yield _native.memory_fail_after
-    _native.memory_fail_after(0)
 
 
 def test_every_allocation_may_fail(failing_memory):
