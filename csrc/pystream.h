@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#define PS_ABI 2 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 3 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -43,7 +43,7 @@ typedef enum {
 
 typedef enum { PS_COUNT, PS_SUM, PS_AVG, PS_MIN, PS_MAX, PS_FIRST, PS_LAST, PS_UDF, PS_FUNCTIONS } ps_function;
 
-typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_DESIGNS } ps_design;
+typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_TUML_MC, PS_WIML, PS_DESIGNS } ps_design;
 
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1 means none. */
 typedef struct {

@@ -20,14 +20,20 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 2
+ABI = 3
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
 
-DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF, "tuml-sc": lib.PS_TUML_SC}
+DESIGNS = {
+    "mq": lib.PS_MQ,
+    "mq-lf": lib.PS_MQ_LF,
+    "tuml-sc": lib.PS_TUML_SC,
+    "tuml-mc": lib.PS_TUML_MC,
+    "wiml": lib.PS_WIML,
+}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
 }

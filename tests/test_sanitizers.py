@@ -9,13 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from pystream._native import DESIGNS
+
 ROOT = Path(__file__).parent.parent
+
+#: Every design, and the one with update threads with several.
+RUNS = [*((number, 1) for number in DESIGNS.values()), (DESIGNS["tuml-mc"], 3)]
 
 #: Drivers in tests/stress: arguments of a run, and the pattern that what it prints must match as a whole.
 DRIVERS = {
-    "operator_stress": [
-        ("4 3000 12", r"12 rounds of 4 x 3000 tuples"),
-        ("1 3000 3", r"3 rounds of 1 x 3000 tuples"),
+    "operator_stress": [  # the number of the design, update threads, inputs, tuples, rounds
+        *((f"{design} {threads} 4 2000 6", r"6 rounds of 4 x 2000 tuples") for design, threads in RUNS),
+        *((f"{design} {threads} 1 2000 3", r"3 rounds of 1 x 2000 tuples") for design, threads in RUNS),
     ],
     "t_gate_stress": [
         ("threads 3 2 1500 28", r"28 rounds of 3 x 1500 tuples, 2 readers"),
