@@ -147,7 +147,8 @@ static const char *const set_operations[] = {"find_or_insert(key, window, thread
 static void *set_create(const int64_t *parameter) {
   set_object *o = memory_new(sizeof *o);
   surroundings_init(&o->around, 1, 1);
-  o->shape = (win_set_shape){&o->around.functions, (int32_t)parameter[0], (int32_t)parameter[0]};
+  int32_t threads = (int32_t)parameter[0];
+  o->shape = (win_set_shape){.functions = &o->around.functions, .threads = threads, .lanes = threads};
   o->set = win_set_new(&o->shape, 0, parameter[1]);
   return o;
 }
