@@ -40,10 +40,11 @@ static block *block_of(uintptr_t address, int *owner) {
   int32_t low = 0, high = r->blocks;
   while (low < high) {
     int32_t middle = (low + high) / 2;
-    if (r->block[middle].start <= address)
+    if (r->block[middle].start <= address) {
       low = middle + 1;
-    else
+    } else {
       high = middle;
+    }
   }
   if (low == 0) return NULL;
   block *b = &r->block[low - 1];
@@ -56,7 +57,10 @@ void blocks_reset(void) {
     if (all == MAP_FAILED) execution_fail(MODEL_MISUSE, "no memory for the model");
     arena = all;
   }
-  for (int t = 0; t < THREADS; t++) regions[t].used = 0, regions[t].blocks = 0;
+  for (int t = 0; t < THREADS; t++) {
+    regions[t].used = 0;
+    regions[t].blocks = 0;
+  }
 }
 
 int32_t blocks_live(void) {
@@ -81,9 +85,10 @@ int32_t model_describe(uint64_t address, char *text, uint64_t room) { return blo
 _Noreturn static void block_fail(const block *b, uintptr_t address, int owner) {
   char name[40];
   block_describe(address, name, sizeof name);
-  if (b->freed)
-    execution_fail(MODEL_FREED, "%s: thread %d uses %s, which thread %d freed at %s:%d", here(), execution.running, name,
-                   b->freed_by, b->freed_file, b->freed_line);
+  if (b->freed) {
+    execution_fail(MODEL_FREED, "%s: thread %d uses %s, which thread %d freed at %s:%d", here(), execution.running,
+                   name, b->freed_by, b->freed_file, b->freed_line);
+  }
   execution_fail(MODEL_RACE, "%s: thread %d uses %s, and nothing orders this after thread %d made it", here(),
                  execution.running, name, owner);
 }
@@ -124,9 +129,10 @@ void memory_free(void *memory) {
   block *b = block_of(address, &owner);
   if (!b || b->start != address)
     execution_fail(MODEL_TWICE, "%s: thread %d frees %p, which is no block", here(), execution.running, memory);
-  if (b->freed)
+  if (b->freed) {
     execution_fail(MODEL_TWICE, "%s: thread %d frees n%d.%d, which thread %d freed at %s:%d", here(), execution.running,
                    owner, (int)(b - regions[owner].block) + 1, b->freed_by, b->freed_file, b->freed_line);
+  }
   block_check(address, b->bytes);
   for (uintptr_t at = address & ~(uintptr_t)7; at < address + b->bytes; at += 8) {
     place *p = place_known(at);

@@ -95,11 +95,13 @@ void model_weaken(const char *name, int32_t order) {
 
 static void note_visit(location *l, const message *seen) {
   uint32_t now = running_thread()->knows.at[execution.running];
-  for (visit *v = execution.program->weak ? NULL : l->visits; v; v = v->next)
+  for (visit *v = execution.program->weak ? NULL : l->visits; v; v = v->next) {
     if (v->thread == execution.running) {
-      v->seen = seen, v->at = now;
+      v->seen = seen;
+      v->at = now;
       return;
     }
+  }
   visit *v = pool_new(sizeof *v);
   *v = (visit){l->visits, seen, now, (uint8_t)execution.running};
   l->visits = v;
@@ -113,10 +115,11 @@ static message *message_behind(location *l, message *older, uint64_t value, bool
     n->position++;
     newer = n;
   }
-  if (newer)
+  if (newer) {
     newer->older = m;
-  else
+  } else {
     l->newest = m;
+  }
   return m;
 }
 
@@ -137,10 +140,12 @@ void model_init(cell *c, uint64_t value) {
   place *p = place_at((uintptr_t)c);
   const thread *self = running_thread();
   place_use((uintptr_t)c, sizeof *c, true, self->file, self->line);
-  for (const visit *v = p->cell.visits; v; v = v->next)
-    if (v->at > self->knows.at[v->thread])
+  for (const visit *v = p->cell.visits; v; v = v->next) {
+    if (v->at > self->knows.at[v->thread]) {
       execution_fail(MODEL_RACE, "%s: thread %d sets a cell up anew, and nothing orders this after thread %d's access",
                      here(), execution.running, v->thread);
+    }
+  }
   p->cell = (location){0};
   p->is_cell = true;
   note_visit(&p->cell, message_behind(&p->cell, NULL, value, false));

@@ -31,18 +31,18 @@ typedef struct {
   moment knows;
   const char *label, *file;
   int32_t line;
-  int32_t call;     /* index of the program's call under way, or -1 */
-  bool fresh;       /* the call under way has not taken a step yet */
-  bool over, dead;  /* has no more calls; has been killed */
-  bool stalled;     /* runs only if nobody else can */
+  int32_t call;    /* index of the program's call under way, or -1 */
+  bool fresh;      /* the call under way has not taken a step yet */
+  bool over, dead; /* has no more calls; has been killed */
+  bool stalled;    /* runs only if nobody else can */
   int32_t last_step;
 } thread;
 
 extern struct execution {
   const model_program *program;
   thread threads[THREADS];
-  int32_t running;      /* thread */
-  bool parallel;        /* the threads have started and not all ended */
+  int32_t running; /* thread */
+  bool parallel;   /* the threads have started and not all ended */
   bool aborted;
   int32_t steps;
   int32_t time;         /* of invocations and returns */

@@ -1,21 +1,21 @@
 /*
  * explore.c - every execution within bounds, depth first, each run from its beginning.
  *
- * The stack has a node per decision of the execution: which thread takes a step, or one of several outcomes of a step (the
- * message that a load sees, an allocation that fails, a thread that stops). After an execution the deepest node that has
- * something left to try moves on, and what lies below it is made anew.
+ * The stack has a node per decision of the execution: which thread takes a step, or one of several outcomes of a step
+ * (the message that a load sees, an allocation that fails, a thread that stops). After an execution the deepest node
+ * that has something left to try moves on, and what lies below it is made anew.
  *
- * Reduction. Two steps of different threads are dependent if they touch the same cell and one changes it, or if one ends a
- * call and the other begins one (their order is part of the history, unless only what happened before is). Executions that differ in the order of independent
- * steps only are equivalent; one of each class is enough. This is dynamic partial-order reduction with source sets and
- * sleep sets (Abdulla, Aronis, Jonsson, Sagonas 2014): a step that races with an earlier one puts a thread that can go
- * first into the `todo` of the node before that earlier step; a thread that has been explored at a node sleeps in what
- * follows until a step that depends on its own wakes it. Addresses do not depend on the schedule (blocks.c), so they name
- * cells across executions.
+ * Reduction. Two steps of different threads are dependent if they touch the same cell and one changes it, or if one
+ * ends a call and the other begins one (their order is part of the history, unless only what happened before is).
+ * Executions that differ in the order of independent steps only are equivalent; one of each class is enough. This is
+ * dynamic partial-order reduction with source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas 2014): a step that
+ * races with an earlier one puts a thread that can go first into the `todo` of the node before that earlier step; a
+ * thread that has been explored at a node sleeps in what follows until a step that depends on its own wakes it.
+ * Addresses do not depend on the schedule (blocks.c), so they name cells across executions.
  *
- * Stale loads and the like are tried at their step whatever the reduction does; a load is dependent on the stores to its
- * cell even if it sees an older message. So the number of stale loads is the same within a class, and bounding it is exact.
- * A bound on preemptions would not be: with one there is no reduction.
+ * Stale loads and the like are tried at their step whatever the reduction does; a load is dependent on the stores to
+ * its cell even if it sees an older message. So the number of stale loads is the same within a class, and bounding it
+ * is exact. A bound on preemptions would not be: with one there is no reduction.
  */
 #include "engine.h"
 
@@ -77,7 +77,7 @@ static void inherit_sleep(node *child) {
   if (picked < 0) return;
   const node *parent = &nodes[picked];
   const step *s = &execution.step[parent->at];
-  for (uint8_t t = 1; t < THREADS; t++) {
+  for (unsigned t = 1; t < THREADS; t++) {
     if (!(parent->asleep >> t & 1) || dependent(&parent->known[t], s)) continue;
     child->asleep = (uint8_t)(child->asleep | 1u << t);
     child->known[t] = parent->known[t];
@@ -187,8 +187,7 @@ static void reverse(int32_t early, int32_t late) {
     if (k != late && order_known[k].at[steps[early].thread] >= number_of[early]) continue;
     unsigned t = steps[k].thread;
     bool after = false;
-    for (unsigned q = 1; q < THREADS; q++)
-      after = after || ((seen >> q & 1) && order_known[k].at[q] >= first[q]);
+    for (unsigned q = 1; q < THREADS; q++) after = after || ((seen >> q & 1) && order_known[k].at[q] >= first[q]);
     if (!(seen >> t & 1)) {
       first[t] = number_of[k];
       seen |= 1u << t;
@@ -235,9 +234,10 @@ static struct {
 
 static int probe_pick(const int *candidates, int count) {
   if (execution.steps < probe.from) return nodes[node_of_step[execution.steps]].thread;
-  if (execution.steps - probe.from > PROBE_STEPS_MAX)
+  if (execution.steps - probe.from > PROBE_STEPS_MAX) {
     execution_fail(MODEL_ENDLESS, "%s: no call ends within %d steps while only threads %#x (a set) run", here(),
                    PROBE_STEPS_MAX, probe.running);
+  }
   for (int i = 1; i <= THREADS; i++) {
     int t = (probe.turn + i) % THREADS;
     for (int k = 0; k < count; k++)

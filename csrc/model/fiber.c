@@ -18,6 +18,8 @@ void fiber_swap(void **from, void *to);
 
 #if defined(__x86_64__)
 
+/* NOLINTBEGIN(portability-no-assembler): a switch of stacks cannot be said in C */
+
 /* Six registers belong to the caller, and the modes of floating-point arithmetic. */
 enum { SAVED = 7 };
 __asm__(".text\n.globl " NAME(__USER_LABEL_PREFIX__) "\n.p2align 4\n" NAME(__USER_LABEL_PREFIX__) ":\n"
@@ -57,6 +59,8 @@ static void *first_frame(uint64_t *top, void (*entry)(void)) {
   return frame;
 }
 
+/* NOLINTEND(portability-no-assembler) */
+
 #else
 #error "the model build switches stacks itself and knows x86-64 and aarch64; build with -DPYSTREAM_MODEL_BUILD=OFF"
 #endif
@@ -65,7 +69,8 @@ int fiber_stacks(int fibers) {
   if (stacks) return 1;
   if (fibers > FIBERS_MAX) return 0;
   size_t guard = (size_t)sysconf(_SC_PAGESIZE);
-  void *all = mmap(NULL, FIBERS_MAX * (STACK_BYTES + guard), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *all =
+      mmap(NULL, FIBERS_MAX * (STACK_BYTES + guard), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (all == MAP_FAILED) return 0;
   stacks = all;
   for (size_t i = 0; i < FIBERS_MAX; i++) mprotect(stacks + i * (STACK_BYTES + guard), guard, PROT_NONE);

@@ -4,8 +4,8 @@
  * The same sources are compiled with PYSTREAM_MODEL, so every access to a `cell` comes here (atomics.h) and every
  * allocation too (blocks.c). Threads are fibers; a switch is possible before every access and nowhere else. One call of
  * model_run runs a program (calls of a subject's operations, by thread) under a list of decisions and gives what every
- * call returned, when, and the trace; model_explore runs all executions within bounds. Nothing depends on time, addresses
- * of the process or other threads: the same program and decisions always give the same execution.
+ * call returned, when, and the trace; model_explore runs all executions within bounds. Nothing depends on time,
+ * addresses of the process or other threads: the same program and decisions always give the same execution.
  *
  * Modelled
  *   M1  Sequentially consistent interleavings, or weak memory: C11's relaxed, acquire, release, acquire-release and
@@ -14,16 +14,14 @@
  *       thread that nothing tells that it was set up: found in every execution in which nothing orders the two.
  *   M3  Use after free, freeing what somebody may still use, freeing twice, leaks. Nothing freed is used again.
  *   M4  Allocations that fail, threads that are stalled or stop for ever at any step.
- *   M5  A call begins with its first access and returns with its last one: of all the histories that differ only in what
- *       threads do between accesses, this has the strictest order, so it is linearizable only if they all are.
- * Not modelled
- *   N1  Loads that see a store that comes later in the execution (load buffering): forbidden here, allowed by C11 for
- *       relaxed accesses only, shown by no compiler and machine for code whose stores depend on its loads.
- *   N2  Fences (there is no primitive for them), consume (taken as acquire).
- *   N3  Sequentially consistent accesses take effect in the order of the execution. C11 allows a little more where they are
- *       mixed with relaxed accesses to the same cell.
- *   N4  Plain accesses that are not declared. Freed memory is overwritten, so a pointer read from it leads nowhere.
- *   N5  The same stale value may be read again and again; the explorer bounds how often (model_bounds.stale).
+ *   M5  A call begins with its first access and returns with its last one: of all the histories that differ only in
+ * what threads do between accesses, this has the strictest order, so it is linearizable only if they all are. Not
+ * modelled N1  Loads that see a store that comes later in the execution (load buffering): forbidden here, allowed by
+ * C11 for relaxed accesses only, shown by no compiler and machine for code whose stores depend on its loads. N2  Fences
+ * (there is no primitive for them), consume (taken as acquire). N3  Sequentially consistent accesses take effect in the
+ * order of the execution. C11 allows a little more where they are mixed with relaxed accesses to the same cell. N4
+ * Plain accesses that are not declared. Freed memory is overwritten, so a pointer read from it leads nowhere. N5  The
+ * same stale value may be read again and again; the explorer bounds how often (model_bounds.stale).
  */
 #include "engine.h"
 
@@ -61,7 +59,7 @@ _Noreturn void execution_abort(void) {
 _Noreturn void execution_fail(model_verdict verdict, const char *format, ...) {
   va_list values;
   va_start(values, format);
-  vsnprintf(execution.outcome->text, MODEL_TEXT_MAX, format, values);
+  (void)vsnprintf(execution.outcome->text, MODEL_TEXT_MAX, format, values);
   va_end(values);
   execution.outcome->verdict = (int32_t)verdict;
   execution.outcome->step = execution.parallel ? execution.steps - 1 : execution.steps;
@@ -75,11 +73,12 @@ _Noreturn void model_assertion(const char *claim, const char *file, int line) {
 const char *here(void) {
   static char text[120];
   const thread *self = running_thread();
-  snprintf(text, sizeof text, "%s:%d (%s)", self->file ? self->file : "-", self->line, self->label ? self->label : "-");
+  (void)snprintf(text, sizeof text, "%s:%d (%s)", self->file ? self->file : "-", self->line,
+                 self->label ? self->label : "-");
   return text;
 }
 
-static void on_signal(int number) {
+_Noreturn static void on_signal(int number) {
   execution_fail(MODEL_CRASH, "thread %d crashed with signal %d after %s", execution.running, number, here());
 }
 
@@ -92,7 +91,10 @@ void signals_catch(void) {
   static uint8_t room[64 * 1024];
   stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
   sigaltstack(&stack, &stack_before);
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER};
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_signal; /* NOLINT(clang-diagnostic-disabled-macro-expansion): glibc's own macro */
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
   for (int i = 0; i < CAUGHT; i++) sigaction(caught[i], &action, &before[i]);
 }
 
@@ -139,10 +141,11 @@ static int candidates_now(int *candidates) {
     if (execution.running == 0) t = i + 1;
     const thread *other = &execution.threads[t];
     if (other->over || other->dead) continue;
-    if (other->stalled)
+    if (other->stalled) {
       waiting[stalled++] = t;
-    else
+    } else {
       candidates[count++] = t;
+    }
   }
   if (count > 0) return count;
   memcpy(candidates, waiting, (size_t)stalled * sizeof *waiting);
@@ -287,10 +290,11 @@ static void run_threads(void) {
 static void run_alone(bool early) {
   bool alone = true;
   for (int32_t i = 0; i < execution.program->calls; i++) {
-    if (execution.program->call[i].thread != 0)
+    if (execution.program->call[i].thread != 0) {
       alone = false;
-    else if (alone == early)
+    } else if (alone == early) {
       call_make(0, i);
+    }
   }
 }
 

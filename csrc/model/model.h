@@ -79,8 +79,8 @@ typedef struct {
 typedef struct {
   int32_t invoked;
   int32_t returned;
-  uint64_t after; /* set of calls that ended before this one began; where memory is weak and threads do not talk, of those
-                     only whose end happened before */
+  uint64_t after; /* set of calls that ended before this one began; where memory is weak and threads do not talk, of
+                     those only whose end happened before */
   int32_t results;
   int64_t result[MODEL_RESULTS_MAX];
 } model_answer;
@@ -91,7 +91,7 @@ typedef struct {
   int32_t step; /* at which it went wrong */
   int32_t gap;  /* the longest run of steps in which no call ended */
   int32_t events;
-  const model_event *event; /* valid until the next call */
+  const model_event *event;   /* valid until the next call */
   const model_answer *answer; /* one per call of the program; valid until the next call */
   char text[MODEL_TEXT_MAX];
 } model_outcome;
@@ -103,8 +103,8 @@ typedef struct {
   int32_t stale;       /* stale loads and late stores per execution */
   int32_t failures;    /* allocations that fail per execution */
   int32_t kills;       /* threads that stop for ever */
-  int32_t probe;       /* from every state, for every set of stalled threads, let the others run: see model_found.bound */
-  int32_t keep_going;  /* explore on after a bad verdict */
+  int32_t probe; /* from every state, for every set of stalled threads, let the others run: see model_found.bound */
+  int32_t keep_going; /* explore on after a bad verdict */
 } model_bounds;
 
 /* One distinct history: what every call returned and which calls ended before which began. */

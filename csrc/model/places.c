@@ -2,9 +2,9 @@
  * places.c - what is known about every eight bytes of the model's memory: who used them as plain data and when.
  *
  * Two uses of the same bytes by different threads, one of them a write, race unless one happened before the other.
- * "Happened before" is told by moments: a use is stamped with its thread's own count, and whoever has a count at or above
- * it in its moment has learnt of it. So a race is found in every execution in which nothing orders the two, whichever
- * came first.
+ * "Happened before" is told by moments: a use is stamped with its thread's own count, and whoever has a count at or
+ * above it in its moment has learnt of it. So a race is found in every execution in which nothing orders the two,
+ * whichever came first.
  */
 #include "engine.h"
 
@@ -64,19 +64,22 @@ static void check_race(const place *p, uintptr_t address, uint8_t bytes, bool wr
     if (u->at <= knows->at[u->thread]) continue;
     char name[40] = "memory";
     block_describe(address, name, sizeof name);
-    execution_fail(MODEL_RACE, "%s:%d: thread %d %s %s, and thread %d %s it at %s:%d: nothing orders the two", file, line,
-                   execution.running, writes ? "writes" : "reads", name, u->thread, u->writes ? "writes" : "reads",
-                   u->file, u->line);
+    execution_fail(MODEL_RACE, "%s:%d: thread %d %s %s, and thread %d %s it at %s:%d: nothing orders the two", file,
+                   line, execution.running, writes ? "writes" : "reads", name, u->thread,
+                   u->writes ? "writes" : "reads", u->file, u->line);
   }
 }
 
 static void note_use(place *p, uint8_t bytes, bool writes, const char *file, int32_t line) {
   uint32_t now = running_thread()->knows.at[execution.running];
-  for (use *u = p->uses; u; u = u->next)
+  for (use *u = p->uses; u; u = u->next) {
     if (u->thread == execution.running && u->writes == writes && u->bytes == bytes) {
-      u->at = now, u->file = file, u->line = line;
+      u->at = now;
+      u->file = file;
+      u->line = line;
       return;
     }
+  }
   use *u = pool_new(sizeof *u);
   *u = (use){p->uses, file, line, now, (uint8_t)execution.running, bytes, writes};
   p->uses = u;

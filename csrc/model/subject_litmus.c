@@ -206,6 +206,8 @@ static void *stack_create(const int64_t *parameter) {
   return o;
 }
 
+/* NOLINTBEGIN(bugprone-sizeof-expression): READS and WRITES of a field that is a pointer mean the pointer */
+
 static bool stack_push(stack_object *o, int64_t value) {
   stack_node *node = memory_new(sizeof *node);
   if (!node) return false;
@@ -244,19 +246,23 @@ static int64_t stack_pop(stack_object *o) {
     if (!stack_swap(&o->top, found, below)) continue;
     READS(found->value);
     int64_t value = found->value;
-    if (o->variant == 1)
+    if (o->variant == 1) {
       memory_free(found);
-    else
+    } else {
       stack_keep(o, found);
+    }
     return value;
   }
 }
 
+/* NOLINTEND(bugprone-sizeof-expression) */
+
 static void stack_call(void *object, int32_t operation, const int64_t *argument, model_answer *answer) {
-  if (operation == 0)
+  if (operation == 0) {
     answer_with(answer, stack_push(object, argument[0]));
-  else
+  } else {
     answer_with(answer, stack_pop(object));
+  }
 }
 
 static void stack_destroy(void *object) {

@@ -63,8 +63,8 @@ static const char *const hive_operations[] = {
 static void *hive_create(const int64_t *parameter) {
   hive_object *o = memory_new(sizeof *o);
   surroundings_init(&o->around, parameter[0], parameter[1]);
-  o->hive = w_hive_new(parameter[0], parameter[1], &o->around.functions, (int32_t)parameter[2], false,
-                       (int32_t)parameter[3]);
+  o->hive =
+      w_hive_new(parameter[0], parameter[1], &o->around.functions, (int32_t)parameter[2], false, (int32_t)parameter[3]);
   return o;
 }
 
@@ -80,9 +80,12 @@ static void hive_output(win_set *set, model_answer *answer) {
   const ps_type key_type = PS_I64;
   out_rows rows;
   ps_fault fault;
-  int tries = 0;
-  while (!out_rows_init(&rows, 3, NULL)) assert(++tries < TRIES);
-  while (win_set_output(set, 1, &key_type, &rows, &fault) != PS_OK) assert(++tries < TRIES);
+  bool made = false, put = false;
+  for (int tries = 0; !put && tries < TRIES; tries++) {
+    made = made || out_rows_init(&rows, 3, NULL);
+    put = made && win_set_output(set, 1, &key_type, &rows, &fault) == PS_OK;
+  }
+  assert(put);
   answer_with(answer, win_set_start(set));
   for (int64_t i = 0; i < rows.rows; i++) {
     answer_with(answer, ((const int64_t *)rows.column[1].values)[i]);

@@ -1,8 +1,8 @@
 """Run the lock-free C code under a scheduler: every interleaving, stale loads, failing allocations, stopped threads.
 
 A tool for people who work on pystream; `import pystream` does not load it. It needs the model build, the extension
-pystream._model: the same C sources, with every access to shared memory handed to a scheduler (csrc/model/model.c says what
-is modelled and what is not).
+pystream._model: the same C sources, with every access to shared memory handed to a scheduler (csrc/model/model.c says
+what is modelled and what is not).
 
     from pystream.model import Program, explore, report, run
 
@@ -11,10 +11,11 @@ is modelled and what is not).
     found = explore(program)                           # all of them
     [h.history for h in found.histories]               # what can be seen from outside, each once
 
-`load` takes a model build from another file, `build` makes one from a changed copy of csrc; pass it as `build=`.
+`build` makes a model build from a changed copy of csrc, `load` takes one from a file; pass it on as `build=`.
 """
 
-from pystream.model._library import Library, build, library, load
+from pystream.model._library import Library, library, load
+from pystream.model.build import build
 from pystream.model.explore import Exploration, Found, explore
 from pystream.model.order import explained
 from pystream.model.program import Decision, Operation, Program

@@ -1,19 +1,17 @@
-"""The only module that touches the model build: loading it, building it from other sources, its numbers and names."""
+"""The only module that touches the model build: where it comes from, its numbers and names."""
 
 from __future__ import annotations
 
 import importlib.util
-import shutil
-import subprocess
-import sys
-import sysconfig
 import threading
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pystream.errors import PystreamError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 KINDS = ("switch", "stale", "fail", "kill", "stall")
@@ -24,8 +22,9 @@ VERDICTS = ("fine", "race", "freed", "twice", "leak", "assertion", "crash", "end
 class Library:
     """A model build: the one in the package, or one built from changed sources. Its calls must not overlap."""
 
-    ffi: Any
-    lib: Any
+    path: str
+    ffi: Any = field(repr=False)
+    lib: Any = field(repr=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def subjects(self) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -40,7 +39,8 @@ class Library:
 
     def accessors(self) -> dict[str, str]:
         """The accessors of atomics.h that executions have met, with the strongest order each was called with."""
-        order, found = self.ffi.new("int32_t *"), {}
+        order = self.ffi.new("int32_t *")
+        found: dict[str, int] = {}
         for name in self._names(lambda i: self.lib.model_accessor(i, order)):
             known = found.get(name, 0)
             found[name] = max(known, order[0])
@@ -70,7 +70,7 @@ def load(path: Path | str) -> Library:
         raise PystreamError(f"{path} is not an extension module")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return Library(module.ffi, module.lib)
+    return Library(str(path), module.ffi, module.lib)
 
 
 @cache
@@ -80,27 +80,4 @@ def library() -> Library:
         from pystream import _model  # noqa: PLC0415 - developers' tool: nothing else of the package needs it
     except ImportError as error:
         raise PystreamError("this installation has no model build; install with PYSTREAM_MODEL_BUILD=ON") from error
-    return Library(_model.ffi, _model.lib)
-
-
-def build(csrc: Path, target: Path, *flags: str) -> Path:
-    """Compile the model build from a (changed) copy of csrc into the file `target`; one call of the C compiler."""
-    work = target.with_suffix(".build")
-    work.mkdir(parents=True, exist_ok=True)
-    (work / "prelude.c").write_text('#include "base.h"\n#include "model/model.h"\n')
-    generate = [sys.executable, "-m", "cffi.gen_src", "read-sources", "pystream._model", csrc / "model/model.h"]
-    _run(*generate, work / "prelude.c", work / "_model.c")
-    sources = [p for p in sorted(csrc.glob("*.c")) if p.name != "memory.c"] + sorted((csrc / "model").glob("*.c"))
-    compiler = shutil.which("gcc") or shutil.which("cc") or "cc"
-    options = ["-O1", "-std=c11", "-fPIC", "-shared", "-fvisibility=hidden", f"-fmacro-prefix-map={csrc}/="]
-    defines = ["-DPYSTREAM_MODEL", "-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030b0000"]
-    includes = [f"-I{csrc}", f"-I{sysconfig.get_path('include')}"]
-    _run(compiler, *options, *defines, *includes, *flags, *sources, work / "_model.c", "-lm", "-o", target)
-    shutil.rmtree(work)
-    return target
-
-
-def _run(*command: object) -> None:
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode != 0:
-        raise PystreamError(f"the model build does not compile:\n{done.stdout}{done.stderr}")
+    return Library(_model.__file__, _model.ffi, _model.lib)

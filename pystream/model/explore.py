@@ -79,8 +79,8 @@ def explore(
     stale        stale loads and late stores per execution, at most (the program's memory must be weak)
     failures     allocations that fail, at most
     kills        threads that stop for ever, at most
-    probe        from every state and for every set of stalled threads, let the others run: `bound` is the largest number of
-                 steps until one of their calls ended
+    probe        from every state and for every set of stalled threads, let the others run: `bound` is the largest
+                 number of steps until one of their calls ended
     keep_going   explore on after something went wrong; what would have followed the bad steps stays unknown, and with
                  reduction so do executions that only it would have led to
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pystream.model._library import KINDS, Library, library
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: An operation's name and its arguments: ("insert", 0, 5, 7).
 Operation = tuple[Any, ...]

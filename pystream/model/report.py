@@ -48,6 +48,6 @@ def _told_call(run: Run, access: Access) -> str:
         return f"{call} begins"
     if access.kind == "local":
         return f"{call} touches nothing shared"
-    began = [c for c in run.history if c.thread == access.thread and c.name == name and c.args == tuple(arguments)]
-    result = next((c.result for c in began if c.returned is not None), None)
-    return f"{call} returns {result!r}"
+    mine = [number for number, (thread, _) in enumerate(run.program.calls()) if thread == access.thread]
+    made = [c for c in run.history if c.thread == access.thread]
+    return f"{call} returns {made[mine.index(access.call)].result!r}"

@@ -1,4 +1,4 @@
-"""What the numbers that a subject's call returns mean: the results as the models of pystream.linearizability have them."""
+"""What the numbers that a call returns mean: results as the models of pystream.linearizability have them."""
 
 from __future__ import annotations
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pystream.linearizability import Call
 from pystream.model._library import ORDERS, VERDICTS, Library
 from pystream.model.program import Decision, Operation, Prepared, Program
 from pystream.model.results import result_of
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class Access(NamedTuple):
-    """One line of the trace. `kind` is "call" or "return" for the two ends of a call, "local" for one without access."""
+    """One line of the trace. Its kind is "call" or "return" for the ends of a call, "local" if that has no access."""
 
     step: int
     thread: int

@@ -85,7 +85,7 @@ def stronger_than_relaxed(*programs):
 
 
 def broken_by(accessor, order, programs, **bounds):
-    """The first of the programs that goes wrong with the weaker order: the execution that shows it. None: all go well."""
+    """An execution of the first of the programs that goes wrong with the weaker order. None: all go well."""
     for program in programs:
         weakened = Program(**{**vars(program), "weaken": {accessor: order}})
         found = explore(weakened, **bounds)

@@ -7,9 +7,9 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from outside import seen_from_outside
 
 from pystream.model import Program, explore, report, run
-from outside import seen_from_outside
 
 ORDERS = st.sampled_from([0, 1, 2, 3, 4])
 CELLS = st.integers(0, 1)
@@ -87,6 +87,22 @@ def test_reduction_of_stacks(program):
     check_against_brute_force(program)
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        Program("t_gate", [[("insert", 0, 1, 1)], [("get", 0)]], (1, 1, 1, 1, 1, 1, -1), after=[("get", 0)]),
+        Program("t_gate", [[("close", 0)], [("heartbeat", 1, 2)]], (2, 1, 1, 1, 1, 1, -1), after=[("get", 0)]),
+        Program("w_hive", [[("update", 0, 1, 0, 1), ("close", 0)], [("get_next_winset",)]], (2, 2, 1, 1)),
+        Program("win_set", [[("find_or_insert", 0, 1, 0)], [("find_or_insert", 2, 2, 1)], [("find", 2)]], (2, 1)),
+        Program("ms_queue", [[("enqueue", 1)], [("peek",), ("is_empty",)]], after=[("dequeue",)]),
+    ],
+    ids=lambda program: program.subject,
+)
+@pytest.mark.parametrize("weak", [False, True])
+def test_reduction_of_the_structures(program, weak):
+    check_against_brute_force(Program(**{**vars(program), "weak": weak}), stale=1)
+
+
 def test_every_history_can_be_replayed():
     program = Program("stack", [[("push", 1), ("pop",)], [("push", 2), ("pop",)]], weak=True)
     found = explore(program, stale=1, failures=1, kills=1)
@@ -137,7 +153,9 @@ def test_lost_updates_are_found():
     bad = found.first_bad(lambda h: h.history[-1].result == 2)
     assert bad is not None
     assert [tuple(d) for d in bad.decisions] == [("switch", 1, 1)]
-    assert explore(Program(**{**vars(program), "parameters": (0,)})).first_bad(lambda h: h.history[-1].result == 2) is None
+    assert (
+        explore(Program(**{**vars(program), "parameters": (0,)})).first_bad(lambda h: h.history[-1].result == 2) is None
+    )
 
 
 def test_progress_bound_and_the_spin_lock():

@@ -32,7 +32,9 @@ def outcomes(*threads, after=(), reduce=True, stale=4, weak=True):
     found = explore(program, stale=stale, reduce=reduce)
     assert found.fine, found
     return {
-        tuple(c.result for c in sorted(h.history, key=lambda c: (c.thread == 0, c.thread, c.invoked)) if c.name != "store")
+        tuple(
+            c.result for c in sorted(h.history, key=lambda c: (c.thread == 0, c.thread, c.invoked)) if c.name != "store"
+        )
         for h in found.histories
     }
 
@@ -115,14 +117,19 @@ def test_stores_in_two_orders(order, allowed):
 
 @pytest.mark.parametrize(("put", "look", "allowed"), [(RELEASE, ACQUIRE, True), (SEQ_CST, SEQ_CST, False)])
 def test_independent_reads_of_independent_writes(put, look, allowed):
-    seen = outcomes([store(X, 1, put)], [store(Y, 1, put)], [load(X, look), load(Y, look)], [load(Y, look), load(X, look)])
+    seen = outcomes(
+        [store(X, 1, put)], [store(Y, 1, put)], [load(X, look), load(Y, look)], [load(Y, look), load(X, look)]
+    )
     assert ((1, 0, 1, 0) in seen) == allowed
 
 
 def test_write_to_read_causality():
     """Release and acquire are transitive."""
     seen = outcomes(
-        [store(X, 1)], [load(X), store(Y, 1, RELEASE)], [load(Y, ACQUIRE), store(Z, 1, RELEASE)], [load(Z, ACQUIRE), load(X)]
+        [store(X, 1)],
+        [load(X), store(Y, 1, RELEASE)],
+        [load(Y, ACQUIRE), store(Z, 1, RELEASE)],
+        [load(Z, ACQUIRE), load(X)],
     )
     assert (1, 1, 1, 0) not in seen
     assert (1, 1, 0, 0) in seen
@@ -155,7 +162,11 @@ def test_a_swap_that_fails_may_see_an_old_value():
 
 
 def test_additions_are_never_lost():
-    assert outcomes([add(X, 1), add(X, 1)], [add(X, 1)], after=[load(X)], stale=6) == {(0, 1, 2, 3), (0, 2, 1, 3), (1, 2, 0, 3)}
+    assert outcomes([add(X, 1), add(X, 1)], [add(X, 1)], after=[load(X)], stale=6) == {
+        (0, 1, 2, 3),
+        (0, 2, 1, 3),
+        (1, 2, 0, 3),
+    }
 
 
 def test_nothing_comes_between_a_swap_and_what_it_read():

@@ -149,7 +149,9 @@ def test_lock_freedom():
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0])
+@pytest.mark.parametrize(
+    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
+)
 def test_every_program_of_six_calls_on_three_threads(calls):
     """Two inputs and a reader, up to three calls each."""
     first, second, gets = calls

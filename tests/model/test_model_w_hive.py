@@ -19,7 +19,7 @@ GET = ("get_next_winset",)
 
 
 def update(thread, ts, key=0):
-    return ("update", thread, ts, key, 10 ** thread * (ts + 1))
+    return ("update", thread, ts, key, 10**thread * (ts + 1))
 
 
 # ---- operations and schedules together ----
@@ -86,7 +86,7 @@ TestAnyProgram.settings = settings(stateful_step_count=14)
 
 
 def updater_calls(thread, calls):
-    """Every sequence of so many calls: two windows, two keys of the same hash in the first, none below the one before."""
+    """Every sequence of so many calls, none below the one before: two windows, in the first two keys of one hash."""
     each = [update(thread, 1), update(thread, 1, 2), update(thread, 2), ("heartbeat", thread, 2), ("close", thread)]
     for sequence in itertools.product(each, repeat=calls):
         kinds = [c[0] for c in sequence]
@@ -133,7 +133,9 @@ def test_lock_freedom():
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0])
+@pytest.mark.parametrize(
+    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
+)
 def test_every_program_of_six_calls_on_three_threads(calls):
     """Two updaters and a reader, up to three calls each."""
     first, second, gets = calls

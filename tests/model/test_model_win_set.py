@@ -44,7 +44,10 @@ def test_stopped_threads_failing_allocations_and_progress():
     assert judge_all(programs(2, 1), probe=True)["bound"] <= 8
 
 
-@given(st.lists(st.lists(st.sampled_from(calls(0, 1) + calls(1, 1, (1, 3))), max_size=3), min_size=1, max_size=3), SCHEDULES)
+@given(
+    st.lists(st.lists(st.sampled_from(calls(0, 1) + calls(1, 1, (1, 3))), max_size=3), min_size=1, max_size=3),
+    SCHEDULES,
+)
 def test_operations_and_schedules_together(threads, schedule):
     named = [
         [(*c[:2], 100 * t + i, t) if c[0] == "find_or_insert" else c for i, (c,) in enumerate(thread)]

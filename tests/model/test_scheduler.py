@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from pystream.model import Decision, Program, load, library, replay, report, run
+from pystream.errors import PystreamError
+from pystream.model import Decision, Program, build, library, load, replay, report, run
+
+CSRC = Path(__file__).parents[2] / "csrc"
 
 LOST = Program("counter", [[("increment",)], [("increment",)]], parameters=(1,), after=[("get",)])
 KINDS = st.sampled_from(["switch", "stale", "fail", "kill", "stall"])
@@ -44,7 +49,11 @@ def test_a_stalled_thread_waits_for_all_others():
 def test_a_killed_thread_leaves_its_call_pending():
     execution = run(LOST, [("kill", 1)])
     assert order_of(execution) == [1, 2, 2]
-    assert [(c.thread, c.pending, c.result) for c in execution.history] == [(1, True, None), (2, False, 0), (0, False, 1)]
+    assert [(c.thread, c.pending, c.result) for c in execution.history] == [
+        (1, True, None),
+        (2, False, 0),
+        (0, False, 1),
+    ]
 
 
 def test_failing_allocations():
@@ -73,7 +82,9 @@ def test_a_lost_update_shrinks_to_one_switch():
     def loses(decisions):
         return run(LOST, decisions).history[-1].result == 1
 
-    smallest = find(DECISIONS.filter(lambda ds: all(d.kind != "kill" for d in ds)), loses, settings=settings(max_examples=2000))
+    smallest = find(
+        DECISIONS.filter(lambda ds: all(d.kind != "kill" for d in ds)), loses, settings=settings(max_examples=2000)
+    )
     assert [d for d in smallest if d.kind != "switch"] == []
     assert smallest == [("switch", 1, 1)]
 
@@ -152,12 +163,25 @@ def test_what_the_library_offers():
         run(Program("counter", [[("increment", 1)]]))
 
 
-def test_another_build_can_be_loaded():
-    from pystream import _model
-
-    assert run(LOST, [("switch", 1)], build=load(_model.__file__)) == run(LOST, [("switch", 1)])
+def test_another_build_can_be_loaded(tmp_path):
+    """Seeded bugs are built this way."""
+    same = load(library().path)
+    assert same is not library()
+    assert run(LOST, [("switch", 1)], build=same) == run(LOST, [("switch", 1)])
+    shutil.copytree(CSRC, tmp_path / "csrc")
+    source = tmp_path / "csrc/model/subject_litmus.c"
+    source.write_text(
+        source.read_text().replace("counter_set(&o->value, found + 1)", "counter_set(&o->value, found + 2)")
+    )
+    changed = build(tmp_path / "csrc", tmp_path / "objects")
+    assert [run(LOST, build=b).history[-1].result for b in (changed, None)] == [4, 2]
+    source.write_text("int broken = ;\n")
+    with pytest.raises(PystreamError, match="does not compile"):
+        build(tmp_path / "csrc", tmp_path / "objects")
 
 
 def test_import_pystream_does_not_load_the_model():
-    code = "import pystream, sys; sys.exit(any(m.startswith(('pystream.model', 'pystream._model')) for m in sys.modules))"
+    code = (
+        "import pystream, sys; sys.exit(any(m.startswith(('pystream.model', 'pystream._model')) for m in sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
