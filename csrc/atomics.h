@@ -27,6 +27,7 @@ typedef struct {
 
 #ifdef PYSTREAM_MODEL
 
+void model_init(cell *c, uint64_t value);
 uint64_t model_load(const cell *c, memory_order order, const char *accessor);
 void model_store(cell *c, uint64_t value, memory_order order, const char *accessor);
 bool model_swap(cell *c, uint64_t *expected, uint64_t value, memory_order order, memory_order failed,
@@ -36,6 +37,7 @@ void model_at(const char *label, const char *file, int line);
 void model_reads(const void *place, size_t bytes, const char *file, int line);
 void model_writes(const void *place, size_t bytes, const char *file, int line);
 
+#define CELL_INIT(c, value) model_init(c, value)
 #define CELL_LOAD(c, order) model_load(c, order, __func__)
 #define CELL_STORE(c, value, order) model_store(c, value, order, __func__)
 #define CELL_SWAP(c, expected, value, order, failed) model_swap(c, expected, value, order, failed, __func__)
@@ -56,6 +58,7 @@ static inline void shake(void) {
 }
 #endif
 
+#define CELL_INIT(c, value) atomic_init(&(c)->bits, value)
 #define CELL_LOAD(c, order) atomic_load_explicit(&(c)->bits, order)
 #define CELL_STORE(c, value, order) atomic_store_explicit(&(c)->bits, value, order)
 #define CELL_SWAP(c, expected, value, order, failed) \
@@ -72,7 +75,7 @@ static inline void shake(void) {
 #endif
 
 /* Before the word is shared, or after everybody else has gone. Not a step of any spec. */
-static inline void cell_init(cell *c, uint64_t value) { atomic_init(&c->bits, value); }
+static inline void cell_init(cell *c, uint64_t value) { CELL_INIT(c, value); }
 
 /* ---- statistics and hints ---- */
 
