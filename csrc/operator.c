@@ -197,6 +197,10 @@ ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *rows, s
   return sink_take(&op->sink, ms, rows, journal, fault);
 }
 
+ps_code ps_operator_watch(ps_operator *op, int32_t descriptor) {
+  return sink_watch(&op->sink, descriptor) ? PS_OK : PS_FULL;
+}
+
 void ps_operator_stats(ps_operator *op, ps_stats *out) {
   *out = (ps_stats){.tuples_in = ps_counter_get(&op->tuples_in), .rows_out = sink_rows_out(&op->sink)};
   for (int32_t i = 0; i < op->inputs; i++) out->pending += queue_size(&op->input[i].queue);

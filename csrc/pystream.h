@@ -118,6 +118,11 @@ ps_code ps_operator_close(ps_operator *op, int32_t input);
 ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, struct ArrowArray *journal,
                          ps_fault *fault);
 
+/* Instead of waiting in take: one byte is written to the descriptor as soon as take has something to say, at once if it
+   has now, and the descriptor is forgotten. -1 takes it back: nothing is written to it after that. PS_FULL when another
+   descriptor is there already. */
+ps_code ps_operator_watch(ps_operator *op, int32_t descriptor);
+
 /* Makes every waiting or later call return PS_CLOSED and the operator's thread end soon. */
 void ps_operator_cancel(ps_operator *op);
 

@@ -130,6 +130,15 @@ class Handle:
             raise Fault(code, fault)
         return _import(rows, schema), _import(journal, journal_schema)
 
+    def watch(self, descriptor: int) -> bool:
+        """Have a byte written to the descriptor once `take` has something to say; False when another one has that."""
+        return bool(lib.ps_operator_watch(self._op, descriptor) == lib.PS_OK)
+
+    def unwatch(self) -> None:
+        """Take the descriptor back; nothing is written to it any more."""
+        if self._pid == os.getpid():  # in a forked child the lock may be held for ever
+            lib.ps_operator_watch(self._operator, -1)
+
     def cancel(self) -> None:
         """Make every call that waits, now or later, return."""
         lib.ps_operator_cancel(self._operator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import operator
 import threading
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from pystream import _native
+from pystream.async_batches import AsyncBatches
 from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
 from pystream.ingest import one_batch
 from pystream.plan import Plan
@@ -86,6 +88,29 @@ class Operator:
         if batch is not None:
             self._add_batch(input, batch, block, timeout)
 
+    async def add_async(self, input: int, data: Any) -> None:
+        """Add as `add` does, and let the event loop run while the input has no room.
+
+        Cancelling it while it waits leaves the input as it was. Only the waiting takes a thread, one of the loop's
+        default executor.
+        """
+        self._check_input(input)
+        batch = one_batch(data)
+        while batch is not None:
+            try:
+                self._add_batch(input, batch, False, None)
+            except BackpressureError:
+                await self._space(input, batch.num_rows)
+            else:
+                return
+
+    async def _space(self, input: int, rows: int) -> None:
+        try:
+            while not await asyncio.to_thread(self._handle.wait_space, input, rows, _native.WAIT_MS):
+                pass
+        except _native.Fault as fault:
+            raise self._error(fault, input, None) from None
+
     def _add_batch(
         self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0
     ) -> None:
@@ -152,6 +177,10 @@ class Operator:
                 return
             if batch is not None:
                 yield batch
+
+    def __aiter__(self) -> AsyncBatches:
+        """The same for `async for`: waits without blocking the event loop. User functions run in the loop's thread."""
+        return AsyncBatches(lambda: self._take(0), self._handle)
 
     def _take(self, ms: int) -> pa.RecordBatch | None:
         with self._reading:
