@@ -154,6 +154,26 @@ static bool put_key(const key *k, int32_t keys, const ps_type *types, out_rows *
   return true;
 }
 
+static bool put_name(int64_t start, const key *k, int32_t keys, const ps_type *types, out_rows *rows) {
+  return out_put_bits(rows, 0, (uint64_t)start) && put_key(k, keys, types, rows);
+}
+
+bool window_name(int64_t start, const key *k, int32_t keys, const ps_type *key_types, struct ArrowArray *out) {
+  bool *is_bytes = memory_new((size_t)(1 + keys) * sizeof *is_bytes);
+  if (!is_bytes) return false;
+  for (int32_t i = 0; i < keys; i++) is_bytes[1 + i] = type_is_bytes(key_types[i]);
+  out_rows rows;
+  bool ok = out_rows_init(&rows, 1 + keys, is_bytes);
+  memory_free(is_bytes);
+  if (!ok) return false;
+  ok = put_name(start, k, keys, key_types, &rows);
+  if (ok) out_end_row(&rows);
+  ok = ok && out_rows_shell(&rows, out);
+  if (ok) out_rows_move(&rows, out);
+  out_rows_free(&rows);
+  return ok;
+}
+
 typedef struct {
   const key *key;
   int64_t window;
@@ -180,8 +200,9 @@ ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, co
   ps_code code = PS_OK;
   for (int64_t i = 0; i < set->windows && code == PS_OK; i++) {
     const uint8_t *state = set->states + order[i].window * functions->state_size;
-    bool ok = out_put_bits(rows, 0, (uint64_t)set->start) && put_key(order[i].key, keys, key_types, rows);
-    code = ok ? aggregates_finish(functions, state, rows, 1 + keys, &fault->aggregate) : PS_NO_MEMORY;
+    bool ok = put_name(set->start, order[i].key, keys, key_types, rows);
+    code = ok ? aggregates_finish(functions, state, rows, 1 + keys, fault) : PS_NO_MEMORY;
+    fault->key = order[i].key;
     if (code == PS_OK) out_end_row(rows);
   }
   memory_free(order);

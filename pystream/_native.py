@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pystream import errors
+
+if TYPE_CHECKING:
+    from pystream.plan import AggregatePlan
 
 try:
     from pystream._core import ffi, lib
@@ -17,7 +20,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 1
+ABI = 2
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -27,7 +30,7 @@ WAIT_MS = 50
 DESIGNS = {"mq": lib.PS_MQ}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
-}
+} | {"native_udf": lib.PS_NATIVE}
 TYPES = {
     name: getattr(lib, f"PS_{name}")
     for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
@@ -44,6 +47,8 @@ class Fault(Exception):  # noqa: N818 - not an error for users: the operator tur
         self.ts = fault.ts
         self.latest = fault.latest
         self.aggregate = fault.aggregate
+        self.user_code = fault.code
+        self.window: pa.RecordBatch | None = None  # start and key of the window, one row
 
 
 def _raise_if_broken(code: int) -> None:
@@ -66,13 +71,14 @@ class Handle:
         window: tuple[int, int],
         column_types: list[str],
         keys: int,
-        aggregates: list[tuple[str, int, int]],
+        aggregates: list[AggregatePlan],
         inputs: int,
         design: str,
         max_pending: int,
     ) -> None:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
-        each = ffi.new("ps_aggregate[]", [(FUNCTIONS[f], column, mask) for f, column, mask in aggregates])
+        alive: list[Any] = []  # what `each` points to
+        each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
         out = ffi.new("ps_operator **")
         _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], max_pending, out))
@@ -127,8 +133,18 @@ class Handle:
             raise StopIteration
         _raise_if_broken(code)
         if code != lib.PS_OK:
-            raise Fault(code, fault)
+            raise self._window_fault(code, fault, schema)
         return _import(rows, schema), _import(journal, journal_schema)
+
+    def _window_fault(self, code: int, fault: Any, schema: pa.Schema) -> Fault:
+        """What went wrong in a window, with the window's name."""
+        error = Fault(code, fault)
+        if code in (lib.PS_OVERFLOW, lib.PS_UDF_FAILED):
+            name = _new_array()
+            _raise_if_broken(lib.ps_operator_fault_key(self._op, fault, name))
+            fields = [schema.field(i) for i in range(name.n_children)]
+            error.window = _import(name, pa.schema(fields))
+        return error
 
     def watch(self, descriptor: int) -> bool:
         """Have a byte written to the descriptor once `take` has something to say; False when another one has that."""
@@ -154,6 +170,18 @@ class Handle:
         return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out")}
 
 
+def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
+    """The fields of a ps_aggregate."""
+    if plan.native is None:
+        return FUNCTIONS[plan.function], plan.column, plan.mask, ffi.NULL
+    columns = ffi.new("int32_t[]", plan.native_columns)
+    process = ffi.cast("ps_native_process", plan.native.process)
+    produce = ffi.cast("ps_native_produce", plan.native.produce)
+    native = ffi.new("ps_native *", (process, produce, plan.native.state_size, len(plan.native_columns), columns))
+    alive += [columns, native]
+    return FUNCTIONS[plan.function], 0, plan.mask, native
+
+
 def _new_array() -> Any:
     """An Arrow array for C to read or fill. What nobody moves out is released with it, even if Ctrl-C comes between."""
     return ffi.gc(ffi.new("struct ArrowArray *"), lib.ps_arrow_release)
@@ -171,6 +199,11 @@ def is_closed(fault: Fault) -> bool:
 def is_overflow(fault: Fault) -> bool:
     """Whether a sum of integers left int64."""
     return bool(fault.code == lib.PS_OVERFLOW)
+
+
+def is_udf_failure(fault: Fault) -> bool:
+    """Whether a native udf gave a code other than 0."""
+    return bool(fault.code == lib.PS_UDF_FAILED)
 
 
 class ExactSum:

@@ -109,16 +109,16 @@ def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
     for reader in readers:
         reader.opened.wait()
     _raise_first(readers)
-    used = {query.ts, *query.key, *(a.column for a in query.aggregates.values())}
+    used = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
     everything = any(a.where is not None for a in query.aggregates.values())
     schemas = []
     for reader in readers:
         if reader.schema is not None:
             fields = [f for f in reader.schema if everything or f.name in used]
             schemas.append(pa.schema(fields))
-            missing = used - {None} - set(reader.schema.names)
+            missing = used - set(reader.schema.names)
             if missing:
-                raise SchemaError(f"input {reader.index}: column {min(missing)!r} is missing")  # type: ignore[type-var]
+                raise SchemaError(f"input {reader.index}: column {min(missing)!r} is missing")
     try:
         return pa.unify_schemas(schemas, promote_options="permissive") if schemas else None
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

@@ -13,7 +13,15 @@ import pyarrow as pa
 
 from pystream import _native
 from pystream.async_batches import AsyncBatches
-from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
+from pystream.errors import (
+    BackpressureError,
+    ClosedError,
+    DisorderError,
+    PystreamError,
+    SchemaError,
+    SumOverflowError,
+    UdfError,
+)
 from pystream.ingest import one_batch
 from pystream.plan import Plan
 from pystream.user_windows import UdfRunner
@@ -191,14 +199,14 @@ class Operator:
                 raise self._error(fault, None, None) from None
 
     def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
-        columns = self._plan.typed(wire)
-        if self._plan.udfs:
-            try:
+        try:
+            columns = self._plan.typed(wire)
+            if self._plan.udfs:
                 self._udf.replay(journal)
                 columns |= self._udf.results(wire.column(wire.num_columns - 1).to_pylist(), columns)
-            except BaseException:
-                self._handle.cancel()  # the objects are half-way through: nothing right could follow
-                raise
+        except BaseException:
+            self._handle.cancel()  # rows are lost, the user's objects are half-way through: nothing right could follow
+            raise
         return self._plan.finish(columns) if wire.num_rows else None
 
     def stats(self) -> dict[str, int]:
@@ -227,11 +235,8 @@ class Operator:
 
     def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:
         """The exception for a failed call."""
-        if _native.is_overflow(fault):
-            names = [n for n in self.query.aggregates if n not in self._plan.udfs]
-            name = names[fault.aggregate]
-            what = f"{name} = {self.query.aggregates[name]!r}"
-            return SumOverflowError(f"{what} does not fit into int64 in the window starting at {fault.ts}")
+        if fault.window is not None:
+            return self._window_error(fault, self._plan.window_name(fault.window))
         if _native.is_closed(fault):
             return ClosedError("the operator has ended" if input is None else f"input {input} is closed")
         row = None if first_row is None else first_row + fault.row
@@ -240,6 +245,12 @@ class Operator:
         return DisorderError(
             f"{where}: timestamp {fault.ts} {what}", input=input or 0, row=row, ts=fault.ts, latest=fault.latest
         )
+
+    def _window_error(self, fault: _native.Fault, window: str) -> PystreamError:
+        name = [n for n in self.query.aggregates if n not in self._plan.udfs][fault.aggregate]
+        if _native.is_udf_failure(fault):
+            return UdfError(f"{name}, {window}: user code gave {fault.user_code}")
+        return SumOverflowError(f"{name} = {self.query.aggregates[name]!r} does not fit into int64 in the {window}")
 
 
 def _in_range(name: str, value: int, most: int) -> int:

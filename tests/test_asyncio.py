@@ -209,7 +209,7 @@ def test_a_second_task_that_waits_is_refused():
         with ps.Operator(COUNT, 1, SCHEMA) as op:
             first = await waiting(op)
             with pytest.raises(RuntimeError, match="another task already waits"):
-                await anext(aiter(op))
+                await asyncio.wait_for(anext(aiter(op)), 10)
             op.add(0, batch(1, 11))
             assert (await first)["ts"].to_pylist() == [0]
 
