@@ -27,7 +27,7 @@ if lib.PS_ABI != ABI:
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
 
-DESIGNS = {"mq": lib.PS_MQ}
+DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
 } | {"native_udf": lib.PS_NATIVE}
@@ -74,6 +74,7 @@ class Handle:
         aggregates: list[AggregatePlan],
         inputs: int,
         design: str,
+        threads: int,
         max_pending: int,
     ) -> None:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
@@ -81,7 +82,7 @@ class Handle:
         each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
         out = ffi.new("ps_operator **")
-        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], max_pending, out))
+        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], threads, max_pending, out))
         self._operator = ffi.gc(out[0], lib.ps_operator_free)
         self._pid = os.getpid()
         self._end = weakref.finalize(self, lib.ps_operator_end, self._operator)  # at exit too
@@ -167,7 +168,7 @@ class Handle:
         """Counters."""
         stats = ffi.new("ps_stats *")
         lib.ps_operator_stats(self._op, stats)
-        return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out")}
+        return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out", "windows", "bytes")}
 
 
 def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
