@@ -237,3 +237,21 @@ static inline void written_publish(cell *written, const void *node) {
 static inline const void *written_read(const cell *written) {
   return (const void *)(uintptr_t)CELL_LOAD(written, memory_order_acquire);
 }
+
+/* ---- w_hive ---- */
+
+/* Release: whatever the thread has put into the windows before this position is seen by who reads the position.
+   Partner: position_read. */
+static inline void position_publish(cell *written, uint64_t position) {
+  CELL_STORE(written, position, memory_order_release);
+}
+
+/* Acquire: all links and states of the windows before the position. Partner: position_publish. */
+static inline uint64_t position_read(const cell *written) { return CELL_LOAD(written, memory_order_acquire); }
+
+/* Release: the thread is done with every node before its new anchor. Partner: anchor_read. */
+static inline void anchor_move(cell *anchor, uint64_t start) { CELL_STORE(anchor, start, memory_order_release); }
+
+/* Acquire: what the thread did with nodes before the anchor is over, so they may be freed. An old value only frees
+   less. Partner: anchor_move. */
+static inline uint64_t anchor_read(const cell *anchor) { return CELL_LOAD(anchor, memory_order_acquire); }

@@ -23,9 +23,10 @@ struct design {
   void (*free)(ps_operator *op); /* no worker runs any more; batches are the operator's to drop */
 
   /* The input's thread, one call at a time for each input (in->turn). Reserve does all that may fail before the `rows`
-     tuples of a batch are taken; in->ledger does not count them yet. False: out of memory, nothing changed. Add takes
-     the tuples; if it runs out of memory on the way, it calls operator_fail. Heartbeats come only when they promise
-     something new, a close comes once. Each rings the workers that it has something for (operator_ring). */
+     tuples of a batch (1: or a heartbeat) are taken; in->ledger does not count them yet. False: out of memory, nothing
+     changed. Add takes the tuples; if it runs out of memory on the way, it calls operator_fail. Heartbeats come only
+     when they promise something new, a close comes once. Each rings the workers that it has something for
+     (operator_ring). */
   bool (*reserve)(ps_operator *op, int32_t which, int64_t rows);
   void (*add)(ps_operator *op, int32_t which, batch *b);
   void (*heartbeat)(ps_operator *op, int32_t which, int64_t ts);
@@ -40,6 +41,6 @@ struct design {
   void (*stats)(ps_operator *op, ps_stats *out);
 };
 
-extern const design mq_design, mq_lf_design;
+extern const design mq_design, mq_lf_design, tuml_sc_design;
 
 const design *design_of(ps_design which);

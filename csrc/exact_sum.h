@@ -37,5 +37,8 @@ _Static_assert(EXACT_SUM_LIMBS * 64 >= 1074 + 1024 + 63 + 1, "a sum of 2^63 doub
 /* False when out of memory; the sum is then unchanged. */
 bool exact_sum_add(ps_exact_sum *sum, double x);
 bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other);
+
+/* Allocates what adding x would need, so that exact_sum_add(sum, x) cannot fail; the sum's value stays. */
+bool exact_sum_reserve(ps_exact_sum *sum, double x);
 double exact_sum_round(const ps_exact_sum *sum);
 void exact_sum_clear(ps_exact_sum *sum); /* frees what it holds; it is an empty sum again */

@@ -105,7 +105,8 @@ static ps_code mq_step(ps_operator *op, int32_t number, ps_fault *fault) {
   code = upout_begin(op);
   if (code != PS_OK) return code;
   tuple t = queue_dequeue(&m->queue[which]);
-  return upout_update(&m->upout, op, which, t.batch, t.row);
+  code = upout_update(&m->upout, op, t.batch, t.row);
+  return operator_passed(op, which) ? code : PS_NO_MEMORY;
 }
 
 static void mq_stats(ps_operator *op, ps_stats *out) {

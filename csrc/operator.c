@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "design.h"
+#include "window_rows.h"
 
 /* ---- workers ---- */
 
@@ -293,6 +294,8 @@ ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fau
   } else if (ts < 0) {
     *fault = (ps_fault){.ts = ts};
     code = PS_DISORDER;
+  } else if (ts > ps_counter_get(&in->latest) && !op->design->reserve(op, which, 1)) {
+    code = PS_NO_MEMORY;
   } else if (ts > ps_counter_get(&in->latest)) {
     ps_counter_set(&in->latest, ts);
     op->design->heartbeat(op, which, ts);
@@ -338,6 +341,37 @@ void ps_operator_stats(ps_operator *op, ps_stats *out) {
   for (int32_t i = 0; i < op->inputs; i++) out->pending += ledger_held(&op->input[i].ledger);
   out->bytes = ps_counter_get(&op->batch_bytes) + sink_bytes(&op->sink);
   op->design->stats(op, out);
+}
+
+/* The open input with the lowest (latest, number). */
+static ps_stall slowest(ps_operator *op) {
+  ps_stall s = {.input = -1, .latest = INT64_MAX, .next = INT64_MAX, .first = INT64_MAX};
+  for (int32_t i = 0; i < op->inputs; i++) {
+    input *in = &op->input[i];
+    int64_t latest = ps_counter_get(&in->latest);
+    if (ps_flag_get(&in->closed)) continue;
+    if (s.input < 0 || latest < s.latest) {
+      s.next = s.latest;
+      s.latest = latest;
+      s.input = i;
+    } else if (latest < s.next) {
+      s.next = latest;
+    }
+  }
+  return s;
+}
+
+void ps_operator_stall(ps_operator *op, ps_stall *out) {
+  ps_stall s = slowest(op);
+  for (int32_t i = 0; i < op->inputs && s.input >= 0; i++) {
+    bool before = i <= s.input; /* then a tuple at the same timestamp is ready */
+    ledger_view view = ledger_look(&op->input[i].ledger, before ? s.latest : s.latest - 1);
+    s.waiting += view.above;
+    if (view.above == 0) continue;
+    int64_t needs = before || view.first == INT64_MAX ? view.first : view.first + 1;
+    if (needs < s.first) s.first = needs;
+  }
+  *out = s;
 }
 
 /* ---- ending ---- */

@@ -55,7 +55,7 @@ typedef enum {
   PS_FUNCTIONS
 } ps_function;
 
-typedef enum { PS_MQ, PS_MQ_LF, PS_DESIGNS } ps_design;
+typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_DESIGNS } ps_design;
 
 /* Native udfs: compiled functions of the user, called without Python's GIL by the threads that update windows and put
  * them out.
@@ -146,6 +146,15 @@ typedef struct {
   int32_t closed;
 } ps_input_stats;
 
+/* Who holds back the others. */
+typedef struct {
+  int32_t input;   /* of the open inputs the one with the lowest (latest, number); -1: all are closed */
+  int64_t latest;  /* its latest timestamp; -1: it has received nothing */
+  int64_t next;    /* the lowest latest timestamp of the other open inputs; INT64_MAX: there are none */
+  int64_t waiting; /* tuples that are not ready because of it */
+  int64_t first;   /* the timestamp that it must reach for the first of them to be ready; INT64_MAX: none waits */
+} ps_stall;
+
 /* Starts the operator's own threads: one for output and, in the designs that have them, `threads` for updates. The
    query is copied. */
 ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int32_t threads, int64_t max_pending,
@@ -192,6 +201,7 @@ void ps_operator_end(ps_operator *op);
 void ps_operator_free(ps_operator *op);
 
 void ps_operator_stats(ps_operator *op, ps_stats *out);
+void ps_operator_stall(ps_operator *op, ps_stall *out);
 void ps_operator_input_stats(ps_operator *op, int32_t input, ps_input_stats *out);
 
 /* Exact sums of doubles, for tests and for merging partial results (exact_sum.h says how it works). */

@@ -49,19 +49,19 @@ static inline bool skip_key_less(skip_key a, skip_key b) { return a.ts < b.ts ||
 
 static inline bool skip_key_equal(skip_key a, skip_key b) { return a.ts == b.ts && a.order == b.order; }
 
-/* Must whoever looks for the last node not after `key` step on to n? */
-static inline bool skip_list_passes(const skip_node *n, skip_key key) {
+/* Must whoever looks for the last node not after `wanted` step on to n? */
+static inline bool skip_list_passes(const skip_node *n, skip_key wanted) {
   if (!n) return false;
   READS(n->key);
-  return !skip_key_less(key, n->key);
+  return !skip_key_less(wanted, n->key);
 }
 
-/* From `cur`, which is not after `key` and linked on `level`: the last node on that level that is not after `key`. */
-static inline skip_node *skip_list_walk(skip_node *cur, int level, skip_key key) {
+/* From `cur`, which is not after `wanted` and linked on `level`: the last node on that level that is not after it. */
+static inline skip_node *skip_list_walk(skip_node *cur, int level, skip_key wanted) {
   for (;;) {
     AT(insert_search_next);
     skip_node *n = link_read(&cur->next[level]);
-    if (!skip_list_passes(n, key)) return cur;
+    if (!skip_list_passes(n, wanted)) return cur;
     cur = n;
   }
 }

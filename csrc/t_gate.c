@@ -158,12 +158,17 @@ static bool in_order(const t_gate_input *in, int64_t n, const int64_t *ts, ps_fa
   return true;
 }
 
+bool t_gate_reserve(t_gate *gate, int32_t input, int64_t n) {
+  t_gate_input *in = &gate->input[input];
+  return slab_reserve(&in->slabs, in->tower, n);
+}
+
 ps_code t_gate_insert_tuples(t_gate *gate, int32_t input, int64_t n, const int64_t *ts, const uint64_t payload[2],
                              ps_fault *fault) {
   t_gate_input *in = &gate->input[input];
   if (in->closed) return PS_CLOSED;
   if (!in_order(in, n, ts, fault)) return PS_DISORDER;
-  if (!slab_reserve(&in->slabs, in->tower, n)) return PS_NO_MEMORY;
+  if (!t_gate_reserve(gate, input, n)) return PS_NO_MEMORY;
   for (int64_t i = 0; i < n; i += RUN) {
     uint64_t from[2] = {payload[0], payload[1] + (uint64_t)i};
     insert_run(gate, input, n - i < RUN ? n - i : RUN, ts + i, from);
@@ -183,7 +188,7 @@ ps_code t_gate_heartbeat(t_gate *gate, int32_t input, int64_t ts, ps_fault *faul
     return PS_DISORDER;
   }
   if (ts <= in->latest) return PS_OK;
-  if (!slab_reserve(&in->slabs, in->tower, 1)) return PS_NO_MEMORY;
+  if (!t_gate_reserve(gate, input, 1)) return PS_NO_MEMORY;
   insert_marker(gate, input, new_node(in, input, HEARTBEAT, ts));
   return PS_OK;
 }

@@ -93,6 +93,10 @@ typedef struct t_gate {
 ps_code t_gate_new(const t_gate_options *options, t_gate **out);
 void t_gate_free(t_gate *gate);
 
+/* The input's thread: makes sure that its next n inserts, heartbeats included, find memory. False when out of memory.
+ */
+bool t_gate_reserve(t_gate *gate, int32_t input, int64_t n);
+
 /* The input's thread. PS_DISORDER (fault: row, ts, latest), PS_CLOSED or PS_NO_MEMORY: nothing has changed. */
 ps_code t_gate_insert_tuple(t_gate *gate, int32_t input, int64_t ts, const uint64_t payload[2], ps_fault *fault);
 

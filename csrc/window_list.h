@@ -54,9 +54,6 @@ winset *window_list_complete(const window_list *list, int64_t ts);
 /* Removes the first winset. */
 void window_list_pop(window_list *list);
 
-/* A window's name as an Arrow row: start, key columns. False when out of memory. */
-bool window_name(int64_t start, const key *k, int32_t keys, const ps_type *key_types, struct ArrowArray *out);
-
 /* Puts the winset's rows in key order: start, key columns, aggregates. On failure *rows holds no row of it, and *fault
    says at which window. */
 ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types, out_rows *rows,
