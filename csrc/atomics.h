@@ -148,7 +148,15 @@ static inline bool ms_end_swing(cell *end, uint64_t old, uint64_t now) {
   return CELL_SWAP(end, &old, now, memory_order_release, memory_order_relaxed);
 }
 
-/* ---- queue.h, the lock-free kind: promises of one input ---- */
+/* ---- tuml_mc.c, wiml.c: how many tuples of an input are in their windows ---- */
+
+/* Release: the thread's position in the hive, and that it is done with the tuples' batch. Partner: merged_read. */
+static inline void merged_publish(cell *merged, uint64_t tuples) { CELL_STORE(merged, tuples, memory_order_release); }
+
+/* Acquire: the look for complete winsets that follows finds what those tuples completed. Partner: merged_publish. */
+static inline uint64_t merged_read(const cell *merged) { return CELL_LOAD(merged, memory_order_acquire); }
+
+/* ---- queue.h (lock-free), wiml.c: promises of one input ---- */
 
 /* Release: the tuples enqueued before, so that who finds the queue empty after reading the promise has missed none that
    it covers. Partner: promise_read, which comes before the look into the queue (spec/Operator.tla, CloseAs). */

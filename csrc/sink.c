@@ -44,9 +44,11 @@ ps_code sink_lock(sink *s) {
   return PS_CLOSED;
 }
 
+ps_code sink_lock_through(sink *s) { return sink_lock(s); }
+
 void sink_lock_now(sink *s) { pthread_mutex_lock(&s->lock); }
 
-static bool worth_taking(const sink *s) { return s->rows.rows || s->journal.rows >= JOURNAL_WORTH; }
+static bool worth_taking(const sink *s) { return s->rows.rows || s->journal.rows >= JOURNAL_WORTH || full(s); }
 
 /* Wakes whoever waits for rows. The pipe is empty, so the byte fits; if it does not, a wake-up is there already. */
 static void announce(sink *s) {

@@ -29,7 +29,13 @@ if lib.PS_ABI != ABI:
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
 
-DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF, "tuml-sc": lib.PS_TUML_SC}
+DESIGNS = {
+    "mq": lib.PS_MQ,
+    "mq-lf": lib.PS_MQ_LF,
+    "tuml-sc": lib.PS_TUML_SC,
+    "tuml-mc": lib.PS_TUML_MC,
+    "wiml": lib.PS_WIML,
+}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
 } | {"native_udf": lib.PS_NATIVE}

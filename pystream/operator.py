@@ -35,8 +35,14 @@ if TYPE_CHECKING:
 
 INPUTS_MAX = 1 << 16
 THREADS_MAX = 1 << 10
-AUTO = "mq"
 DESIGNS = tuple(_native.DESIGNS)
+
+#: Designs that update windows in the order in which tuples arrive, and the functions for which that will not do.
+UNORDERED_DESIGNS = ("wiml",)
+ORDERED = ("first", "last", "udf")
+
+#: What "auto" stands for: the fastest that the functions allow (bench/bench_operator.py).
+AUTO = AUTO_ORDERED = "mq-lf"
 
 
 class Operator:
@@ -63,7 +69,7 @@ class Operator:
     ) -> None:
         self.query = query
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
-        self.design = _design(design)
+        self.design = _design(design, query)
         max_pending = _in_range("max_pending", max_pending, 1 << 40)
         threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
@@ -286,9 +292,17 @@ def _in_range(name: str, value: int, most: int) -> int:
     return number
 
 
-def _design(design: str) -> str:
+def _design(design: str, query: Query) -> str:
+    """The design by its name, if it can run the query's functions."""
+    ordered = {name: a for name, a in query.aggregates.items() if a.function in ORDERED}
     if design == "auto":
-        return AUTO
+        return AUTO_ORDERED if ordered else AUTO
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
+    if ordered and design in UNORDERED_DESIGNS:
+        name, aggregate = next(iter(ordered.items()))
+        can = ", ".join(repr(d) for d in DESIGNS if d not in UNORDERED_DESIGNS)
+        raise ValueError(
+            f"{name} = {aggregate!r} depends on the order of tuples, which {design!r} does not keep; {can} do"
+        )
     return design
