@@ -39,7 +39,7 @@ DESIGNS = tuple(_native.DESIGNS)
 
 #: Designs that update windows in the order in which tuples arrive, and the functions for which that will not do.
 UNORDERED_DESIGNS = ("wiml",)
-ORDERED = ("first", "last", "udf")
+ORDERED = ("first", "last", "udf", "native_udf")
 
 #: What "auto" stands for: the fastest that the functions allow (bench/bench_operator.py).
 AUTO = AUTO_ORDERED = "mq-lf"
