@@ -9,6 +9,7 @@ import importlib.util
 import itertools
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +110,13 @@ def test_every_design_can_be_measured(design):
         json.dumps(point.as_dict())
 
 
+@pytest.mark.usefixtures("nothing_left")
+def test_injectors_that_wait_for_a_far_moment_end_with_the_measurement():
+    workload = Workload("EC", inputs=2, tuples=1_000)
+    point = measure.measure(Setup(PAPER["k-OI"], "mq"), workload, 1e-3, Phases(0.01, 0.01, 0.01))
+    assert (point.throughput, point.latency_ms) == (0.0, None)
+
+
 def test_latency_of_rows_whose_arrival_is_known():
     workload = Workload("EC", inputs=2, tuples=1_000)
     schedule = workload.schedule(rate=1_000.0, start=50.0)
@@ -143,7 +151,7 @@ def test_only_what_happens_between_the_two_looks_counts():
 @pytest.fixture
 def measured(monkeypatch):
     """Measurements that come from a table: what each design takes, with a round that is half as fast."""
-    takes = {"mq": 100.0, "mq-lf": 200.0, "tuml-sc": 300.0, "tuml-mc": 50.0, "wiml": 400.0}
+    takes = {"mq": 1e4, "mq-lf": 2e4, "tuml-sc": 3e4, "tuml-mc": 5e3, "wiml": 4e4}
     calls = []
 
     def fake(setup, workload, rate, phases):
@@ -175,7 +183,7 @@ def test_designs_take_turns_and_ratios_are_within_rounds(measured):
         (q, n, d) for q in PLAN.queries for n in (2, 3) for d in DESIGNS if q == "k-OI" or d not in UNORDERED_DESIGNS
     }
     entry = found["k-OS", 2, "tuml-sc"]
-    assert entry["saturated"] == {"median": 300.0, "low": 150.0, "high": 300.0, "rounds": [300.0, 150.0, 300.0]}
+    assert entry["saturated"] == {"median": 3e4, "low": 1.5e4, "high": 3e4, "rounds": [3e4, 1.5e4, 3e4]}
     assert entry["ratio"] == {"median": 3.0, "low": 3.0, "high": 3.0, "rounds": [3.0, 3.0, 3.0]}
 
 
@@ -183,8 +191,8 @@ def test_rates_rise_until_they_are_too_much(measured):
     evaluation = Evaluation(PLAN)
     evaluation.run()
     entry = next(e for e in evaluation.results["designs"] if e["design"] == "mq-lf")
-    assert [(p["rate"], p["sustained"]) for p in entry["rates"]] == [(100.0, True), (200.0, True), (300.0, False)]
-    assert entry["sustained"]["rate"] == 200.0
+    assert [(p["rate"], p["sustained"]) for p in entry["rates"]] == [(1e4, True), (2e4, True), (3e4, False)]
+    assert entry["sustained"]["rate"] == 2e4
 
 
 def test_rates_fall_if_even_the_first_is_too_much(measured, monkeypatch):
@@ -194,7 +202,7 @@ def test_rates_fall_if_even_the_first_is_too_much(measured, monkeypatch):
     evaluation.run()
     entry = next(e for e in evaluation.results["designs"] if e["design"] == "mq")
     assert [p["sustained"] for p in entry["rates"]] == [True, False]
-    assert entry["sustained"]["rate"] == 62.5
+    assert entry["sustained"]["rate"] == 6_250.0
 
 
 def test_threads_and_levels(measured, monkeypatch):
@@ -223,6 +231,17 @@ def test_a_budget_shortens_measurements(measured, monkeypatch):
     totals = [call[4].total for call in measured]
     assert totals[0] == pytest.approx(59 / 6 - experiments.OVERHEAD_S, abs=0.7)
     assert all(experiments.SHORTEST_S <= t <= 9.001 for t in totals)
+
+
+def test_a_budget_that_is_used_up_leaves_one_round(measured, monkeypatch):
+    clock = itertools.count(0.0, 10.0)
+    monkeypatch.setattr(experiments.time, "perf_counter", lambda: next(clock))
+    counted = []
+    evaluation = Evaluation(replace(PLAN, budget=60), counted.append)
+    evaluation.run()
+    assert sum(counted) == PLAN.points()
+    assert {len(e["saturated"]["rounds"]) for e in evaluation.results["designs"]} == {1}
+    assert evaluation.results["designs"][-1]["sustained"] is None
 
 
 def test_the_quick_form_fits_into_three_minutes():

@@ -21,8 +21,14 @@ BASELINE = "mq"
 #: Shares of a measurement's time.
 WARM_UP, MEASURE, COOL_DOWN = 0.25, 0.65, 0.1
 
-#: What starting and ending a measurement takes, about; and the shortest that says anything.
+#: What starting and ending a measurement takes, about, on an idle machine; and the shortest that says anything.
 OVERHEAD_S, SHORTEST_S = 0.15, 0.2
+
+#: Tuples per second below which nothing is tried.
+RATE_MIN = 1_000.0
+
+#: Measurements over which the overhead is averaged.
+OVERHEAD_MEMORY = 8
 
 #: Designs whose lists have levels.
 LEVELLED = ("tuml-sc", "tuml-mc", "wiml")
@@ -112,6 +118,7 @@ class Evaluation:
     def __post_init__(self) -> None:
         self._started = time.perf_counter()
         self._done = 0
+        self._overhead = OVERHEAD_S  # what it takes here, from the measurements so far
         self._workloads: dict[tuple[str, int], Workload] = {}
 
     def run(self) -> None:
@@ -131,16 +138,20 @@ class Evaluation:
             self._workloads[key] = Workload(*key, self.plan.tuples)
         return self._workloads[key]
 
+    def _left(self) -> float:
+        """Seconds of the budget that are left."""
+        return (self.plan.budget or float("inf")) - (time.perf_counter() - self._started)
+
     def _phases(self) -> Phases:
-        seconds = self.plan.seconds
-        if self.plan.budget is not None:
-            left = self.plan.budget - (time.perf_counter() - self._started)
-            share = left / max(1, self.plan.points() - self._done) - OVERHEAD_S
-            seconds = min(seconds, max(share, SHORTEST_S))
+        share = self._left() / max(1, self.plan.points() - self._done) - self._overhead
+        seconds = min(self.plan.seconds, max(share, SHORTEST_S))
         return Phases(WARM_UP * seconds, MEASURE * seconds, COOL_DOWN * seconds)
 
     def _measure(self, setup: Setup, inputs: int, rate: float | None = None) -> Point:
-        point = measure(setup, self._workload(setup.query.id, inputs), rate, self._phases())
+        workload, phases, before = self._workload(setup.query.id, inputs), self._phases(), time.perf_counter()
+        point = measure(setup, workload, rate, phases)
+        took = time.perf_counter() - before - phases.total
+        self._overhead += (took - self._overhead) / OVERHEAD_MEMORY
         self._count(1)
         return point
 
@@ -152,6 +163,9 @@ class Evaluation:
         """The points of each setup; in every round each setup has its turn, and another one begins."""
         points: list[list[Point]] = [[] for _ in setups]
         for turn in range(self.plan.rounds):
+            if turn and self._left() <= 0:  # a machine too busy for the budget: one round is better than none
+                self._count(len(setups) * (self.plan.rounds - turn))
+                break
             for i in range(len(setups)):
                 which = (turn + i) % len(setups)
                 points[which].append(self._measure(setups[which], inputs))
@@ -174,10 +188,10 @@ class Evaluation:
         points: list[Point] = []
         first = self.plan.factors[0]
         falling = [first / 2**n for n in range(len(self.plan.factors))]
-        while len(points) < len(self.plan.factors):
+        while len(points) < len(self.plan.factors) and self._left() > 0:
             rising = all(p.sustained for p in points)
             factor = (self.plan.factors if rising else falling)[len(points)]
-            points.append(self._measure(setup, inputs, max(1.0, factor * capacity)))
+            points.append(self._measure(setup, inputs, max(RATE_MIN, factor * capacity)))
             if points[-1].sustained != rising and len(points) > 1:
                 break
         self._count(len(self.plan.factors) - len(points))

@@ -104,14 +104,17 @@ class _Reader:
             pass
 
 
-def _inject(op: Operator, workload: Workload, schedule: Schedule, input: int, count: _Injected) -> None:
+def _inject(
+    op: Operator, workload: Workload, schedule: Schedule, input: int, count: _Injected, stop: threading.Event
+) -> None:
     which = np.array([input])
     try:
         for number in itertools.count():
             lap, first, end = schedule.cut(number)
             if schedule.rate is not None:
                 due = float(schedule.due(which, np.array([lap]), np.array([first]))[0])
-                time.sleep(max(0.0, due - time.perf_counter()))
+                if stop.wait(max(0.0, due - time.perf_counter())):
+                    return
             batch = workload.batch(input, schedule, number)
             before = time.thread_time()
             op.add(input, batch)
@@ -163,12 +166,12 @@ def thread_seconds() -> dict[str, float]:
 
 def measure(setup: Setup, workload: Workload, rate: float | None, phases: Phases) -> Point:
     """Run one measurement."""
-    counts, reader = [_Injected() for _ in range(workload.inputs)], _Reader()
+    counts, reader, stop = [_Injected() for _ in range(workload.inputs)], _Reader(), threading.Event()
     with setup.operator(workload) as op:
         schedule = workload.schedule(rate, time.perf_counter())
         threads = [threading.Thread(target=reader.run, args=(op,), daemon=True)]
         threads += [
-            threading.Thread(target=_inject, args=(op, workload, schedule, i, c), daemon=True)
+            threading.Thread(target=_inject, args=(op, workload, schedule, i, c, stop), daemon=True)
             for i, c in enumerate(counts)
         ]
         try:
@@ -180,6 +183,7 @@ def measure(setup: Setup, workload: Workload, rate: float | None, phases: Phases
             after = _look(op, counts)
             time.sleep(phases.cool_down)
         finally:
+            stop.set()
             op.end()
             for thread in threads:
                 if thread.ident is not None:
