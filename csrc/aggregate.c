@@ -274,6 +274,13 @@ static bool udf_add(const aggregate *a, void *state, const column *c, int64_t ro
   return true;
 }
 
+/* ---- native udf: its column is 0, never null, so `c` is where the batch's columns start ---- */
+
+static bool native_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  native_udf_add(a->native, state, c, row);
+  return true;
+}
+
 /* ---- which code runs for which function and type ---- */
 
 typedef struct {
@@ -294,6 +301,7 @@ static const routine integer_code[PS_FUNCTIONS] = {
     [PS_FIRST] = {first_add, NULL, value_finish, NULL, NULL, sizeof(value_state)},
     [PS_LAST] = {last_add, NULL, value_finish, NULL, NULL, sizeof(value_state)},
     [PS_UDF] = {udf_add, NULL, count_finish, NULL, NULL, sizeof(int64_t)},
+    [PS_NATIVE] = {native_add, NULL, NULL, NULL, NULL, 0}, /* native_udf_finish, native_udf_size */
 };
 
 static const routine float_code[PS_FUNCTIONS] = {
@@ -319,27 +327,50 @@ static const routine *routine_for(ps_function function, ps_type type) {
 
 /* ---- all aggregates of a query ---- */
 
+/* The next aggregate. False when out of memory. */
+static bool aggregate_init(aggregates *all, const ps_aggregate *from, const ps_type *column_types) {
+  ps_type type = from->column < 0 ? PS_I64 : column_types[from->column];
+  const routine *run = routine_for(from->function, type);
+  assert(run->add && "pystream/plan.py lets no other function and type through");
+  aggregate *a = &all->each[all->n];
+  *a = (aggregate){.column = from->column,
+                   .mask = from->mask,
+                   .type = type,
+                   .offset = all->state_size,
+                   .is_bytes = type_is_bytes(type),
+                   .add = run->add,
+                   .finish = run->finish,
+                   .drop = run->drop,
+                   .reserve = run->reserve,
+                   .combine = run->combine,
+                   .size = run->size};
+  if (from->function == PS_NATIVE) {
+    a->native = native_udf_new(from->native);
+    if (!a->native) return false;
+    a->size = native_udf_size(a->native);
+  }
+  all->combines = all->combines && run->combine;
+  all->reserves = all->reserves || run->reserve;
+  if (from->function == PS_UDF) all->udf = all->n;
+  all->state_size += (int64_t)((a->size + 15) / 16 * 16);
+  all->n++;
+  return true;
+}
+
 bool aggregates_init(aggregates *all, const ps_query *query) {
-  *all = (aggregates){.n = query->aggregates, .udf = -1, .combines = true};
-  all->each = memory_new((size_t)all->n * sizeof *all->each);
+  *all = (aggregates){.udf = -1, .combines = true};
+  all->each = memory_new((size_t)query->aggregates * sizeof *all->each);
   if (!all->each) return false;
-  for (int32_t i = 0; i < all->n; i++) {
-    const ps_aggregate *from = &query->aggregate[i];
-    ps_type type = from->column < 0 ? PS_I64 : query->column_types[from->column];
-    const routine *run = routine_for(from->function, type);
-    assert(run->add && "pystream/plan.py lets no other function and type through");
-    all->each[i] = (aggregate){from->column,        from->mask,   type,        all->state_size,
-                               type_is_bytes(type), run->add,     run->finish, run->drop,
-                               run->reserve,        run->combine, run->size};
-    all->state_size += (int64_t)((run->size + 15) / 16 * 16);
-    all->combines = all->combines && run->combine;
-    all->reserves = all->reserves || run->reserve;
-    if (from->function == PS_UDF) all->udf = i;
+  while (all->n < query->aggregates) {
+    if (!aggregate_init(all, &query->aggregate[all->n], query->column_types)) return false;
   }
   return true;
 }
 
-void aggregates_free(aggregates *all) { memory_free(all->each); }
+void aggregates_free(aggregates *all) {
+  for (int32_t i = 0; i < all->n; i++) native_udf_free(all->each[i].native);
+  memory_free(all->each);
+}
 
 /* Whether the row counts for this aggregate. */
 static bool counts(const aggregate *a, const batch *b, int64_t row) {
@@ -384,12 +415,13 @@ bool aggregates_combine(const aggregates *all, uint8_t *state, uint8_t *other) {
   return true;
 }
 
-ps_code aggregates_finish(const aggregates *all, const uint8_t *state, out_rows *rows, int32_t to, int32_t *failed) {
+ps_code aggregates_finish(const aggregates *all, const uint8_t *state, out_rows *rows, int32_t to, ps_fault *fault) {
   for (int32_t i = 0; i < all->n; i++) {
     const aggregate *a = &all->each[i];
-    ps_code code = a->finish(a, state + a->offset, rows, to + i);
+    const uint8_t *own = state + a->offset;
+    ps_code code = a->native ? native_udf_finish(a->native, own, rows, to + i, fault) : a->finish(a, own, rows, to + i);
     if (code != PS_OK) {
-      *failed = i;
+      fault->aggregate = i;
       return code;
     }
   }

@@ -8,6 +8,7 @@
 
 #include "base.h"
 #include "batch.h"
+#include "native_udf.h"
 #include "output.h"
 
 typedef struct aggregate aggregate;
@@ -15,9 +16,10 @@ typedef struct aggregate aggregate;
 struct aggregate {
   int32_t column;
   int32_t mask;
-  ps_type type;   /* of the column; PS_I64 where there is none */
-  int64_t offset; /* of this aggregate's state in the window's block */
-  bool is_bytes;  /* its output column is a string */
+  ps_type type;       /* of the column; PS_I64 where there is none */
+  int64_t offset;     /* of this aggregate's state in the window's block */
+  bool is_bytes;      /* its output column is a string */
+  native_udf *native; /* PS_NATIVE only; owned */
   bool (*add)(const aggregate *a, void *state, const column *c, int64_t row); /* false: out of memory */
   ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to);
   void (*drop)(void *state);                                     /* frees what the state holds; NULL: nothing to free */
@@ -48,8 +50,8 @@ bool aggregates_reserve(const aggregates *all, uint8_t *state, const batch *b, i
    some aggregates have moved and the others have not; calling again goes on from there. Wants all->combines. */
 bool aggregates_combine(const aggregates *all, uint8_t *state, uint8_t *other);
 
-/* Writes the results as columns `to`, `to` + 1, ...; on failure says at which aggregate. */
-ps_code aggregates_finish(const aggregates *all, const uint8_t *state, out_rows *rows, int32_t to, int32_t *failed);
+/* Writes the results as columns `to`, `to` + 1, ...; on failure says at which aggregate, and with which code. */
+ps_code aggregates_finish(const aggregates *all, const uint8_t *state, out_rows *rows, int32_t to, ps_fault *fault);
 
 /* The window number kept by PS_UDF. */
 int64_t *aggregates_udf_window(const aggregates *all, uint8_t *state);

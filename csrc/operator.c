@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "design.h"
+#include "window_rows.h"
 
 /* ---- workers ---- */
 
@@ -320,6 +321,14 @@ ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *rows, s
                          ps_fault *fault) {
   release_dead(op);
   return sink_take(&op->sink, ms, rows, journal, fault);
+}
+
+ps_code ps_operator_fault_key(ps_operator *op, const ps_fault *fault, struct ArrowArray *out) {
+  return window_name(fault->ts, fault->key, op->keys, op->column_types + 1, out) ? PS_OK : PS_NO_MEMORY;
+}
+
+ps_code ps_operator_watch(ps_operator *op, int32_t descriptor) {
+  return sink_watch(&op->sink, descriptor) ? PS_OK : PS_FULL;
 }
 
 void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out) {

@@ -20,7 +20,8 @@ typedef enum {
   PS_NO_THREAD, /* the system refused to start a thread */
   PS_DISORDER,  /* a timestamp below the input's latest, or negative: ps_fault says where */
   PS_CLOSED,    /* the input or the whole operator takes nothing more */
-  PS_OVERFLOW   /* a sum of integers left int64: ps_fault says in which window and aggregate */
+  PS_OVERFLOW,  /* a sum of integers left int64: ps_fault says in which window and aggregate */
+  PS_UDF_FAILED /* a native udf gave a code other than 0: ps_fault says which, and in which window and aggregate */
 } ps_code;
 
 /* How a column's values lie in its Arrow buffers. */
@@ -41,15 +42,56 @@ typedef enum {
   PS_TYPES    /* how many there are */
 } ps_type;
 
-typedef enum { PS_COUNT, PS_SUM, PS_AVG, PS_MIN, PS_MAX, PS_FIRST, PS_LAST, PS_UDF, PS_FUNCTIONS } ps_function;
+typedef enum {
+  PS_COUNT,
+  PS_SUM,
+  PS_AVG,
+  PS_MIN,
+  PS_MAX,
+  PS_FIRST,
+  PS_LAST,
+  PS_UDF,
+  PS_NATIVE,
+  PS_FUNCTIONS
+} ps_function;
 
 typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_TUML_MC, PS_WIML, PS_DESIGNS } ps_design;
+
+/* Native udfs: compiled functions of the user, called without Python's GIL by the threads that update windows and put
+ * them out.
+ *
+ * process takes one tuple, in the order (ts, input, position):
+ *   state   the window's own bytes, as many as were asked for, all zero at first, aligned to 16. They may be copied to
+ *           another place between two calls: no pointer to or into them holds, and nobody frees what they point to
+ *   ts      the tuple's timestamp
+ *   values  64 bits for each column asked for: int64_t, uint64_t (bool: 0 or 1) or double, whichever holds the column's
+ *           type; 0 where null
+ *   nulls   one byte for each column: 1 where the value is null, else 0
+ * produce gives the window's result, 64 bits in the form of `values` for the type of the result, or sets *null to 1
+ *           (both are 0 before). It is called at most once per window, and leaves the state alone.
+ *
+ * Both give 0, or a code of their own, which fails the operator and is reported with the window and its key. Calls for
+ * one window come one after the other; calls for different windows may come at the same time from several threads. */
+typedef int32_t (*ps_native_process)(void *state, int64_t ts, const uint64_t *values, const uint8_t *nulls);
+typedef int32_t (*ps_native_produce)(const void *state, uint64_t *result, uint8_t *null);
+
+#define PS_NATIVE_COLUMNS 64    /* most columns a native udf may ask for: they lie on the stack */
+#define PS_NATIVE_STATE 1048576 /* most bytes of state it may ask for */
+
+typedef struct {
+  ps_native_process process;
+  ps_native_produce produce;
+  int64_t state_size;
+  int32_t columns;
+  const int32_t *column; /* their numbers; none may be a string */
+} ps_native;
 
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1 means none. */
 typedef struct {
   ps_function function;
-  int32_t column; /* the values */
-  int32_t mask;   /* a PS_BOOL column without nulls: only rows where it is true count */
+  int32_t column;          /* the values */
+  int32_t mask;            /* a PS_BOOL column without nulls: only rows where it is true count */
+  const ps_native *native; /* PS_NATIVE only; column is 0 then */
 } ps_aggregate;
 
 /* Column 0 of every batch is the timestamp (PS_I64, no nulls), columns 1..keys are the key, the others are values and
@@ -67,9 +109,11 @@ typedef struct {
 /* What went wrong, in numbers; Python makes the sentence. */
 typedef struct {
   int64_t row;       /* PS_DISORDER: row of the batch */
-  int64_t ts;        /* PS_DISORDER: the offending timestamp; PS_OVERFLOW: the window's start */
+  int64_t ts;        /* PS_DISORDER: the offending timestamp; PS_OVERFLOW, PS_UDF_FAILED: the window's start */
   int64_t latest;    /* PS_DISORDER: the timestamp it had to reach */
-  int32_t aggregate; /* PS_OVERFLOW: index of the aggregate */
+  int32_t aggregate; /* PS_OVERFLOW, PS_UDF_FAILED: index of the aggregate */
+  int32_t code;      /* PS_UDF_FAILED: what the user's function gave */
+  const void *key;   /* PS_OVERFLOW, PS_UDF_FAILED: the window's key, for ps_operator_fault_key */
 } ps_fault;
 
 /* Arrow's C data interface, as published in its specification. */
@@ -135,6 +179,14 @@ ps_code ps_operator_close(ps_operator *op, int32_t input);
    come first. */
 ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, struct ArrowArray *journal,
                          ps_fault *fault);
+
+/* The window that a take failed at, as one row: its start and the key columns. */
+ps_code ps_operator_fault_key(ps_operator *op, const ps_fault *fault, struct ArrowArray *out);
+
+/* Instead of waiting in take: one byte is written to the descriptor as soon as take has something to say, at once if it
+   has now, and the descriptor is forgotten. -1 takes it back: nothing is written to it after that. PS_FULL when another
+   descriptor is there already. */
+ps_code ps_operator_watch(ps_operator *op, int32_t descriptor);
 
 /* Makes every waiting or later call return PS_CLOSED and the operator's threads end soon. */
 void ps_operator_cancel(ps_operator *op);

@@ -1,6 +1,8 @@
 /* sink.c - see sink.h. */
 #include "sink.h"
 
+#include <unistd.h>
+
 #include "wait.h"
 
 #define JOURNAL_WORTH                                                                                   \
@@ -8,7 +10,7 @@
         */
 
 bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max) {
-  *s = (sink){.rows_max = rows_max};
+  *s = (sink){.rows_max = rows_max, .watcher = -1};
   if (pthread_mutex_init(&s->lock, NULL) != 0) return false;
   bool filled = wait_init(&s->filled), taken = wait_init(&s->taken);
   if (filled && taken && out_rows_init(&s->rows, columns, is_bytes) &&
@@ -48,8 +50,17 @@ void sink_lock_now(sink *s) { pthread_mutex_lock(&s->lock); }
 
 static bool worth_taking(const sink *s) { return s->rows.rows || s->journal.rows >= JOURNAL_WORTH || full(s); }
 
+/* Wakes whoever waits for rows. The pipe is empty, so the byte fits; if it does not, a wake-up is there already. */
+static void announce(sink *s) {
+  pthread_cond_broadcast(&s->filled);
+  if (s->watcher < 0) return;
+  ssize_t written = write(s->watcher, "", 1);
+  (void)written;
+  s->watcher = -1;
+}
+
 void sink_unlock(sink *s) {
-  if (worth_taking(s)) pthread_cond_signal(&s->filled);
+  if (worth_taking(s)) announce(s);
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -60,7 +71,7 @@ void sink_end(sink *s, ps_code failure, const ps_fault *fault) {
     s->failure = failure;
     s->fault = *fault;
   }
-  pthread_cond_broadcast(&s->filled);
+  announce(s);
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -100,9 +111,18 @@ ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArra
 void sink_cancel(sink *s) {
   pthread_mutex_lock(&s->lock);
   s->cancelled = true;
-  pthread_cond_broadcast(&s->filled);
+  announce(s);
   pthread_cond_broadcast(&s->taken);
   pthread_mutex_unlock(&s->lock);
+}
+
+bool sink_watch(sink *s, int descriptor) {
+  pthread_mutex_lock(&s->lock);
+  bool free = s->watcher < 0 || descriptor < 0;
+  if (free) s->watcher = descriptor;
+  if (free && descriptor >= 0 && (worth_taking(s) || s->ended || s->cancelled)) announce(s);
+  pthread_mutex_unlock(&s->lock);
+  return free;
 }
 
 int64_t sink_rows_out(sink *s) {

@@ -4,6 +4,11 @@
  * One mutex guards everything here. The output thread fills the table of rows in place and the reader takes it whole,
  * so rows gather into large batches just when the reader is slow. The output thread waits while more than `rows_max`
  * rows lie here: a stalled reader stalls the merge, which fills the queues, which stalls the inputs.
+ *
+ * A reader that must not block (an event loop) leaves a file descriptor instead of waiting: one byte is written to it
+ * as soon as a take would find something, and it is then forgotten. That happens behind the lock, so once sink_watch
+ * has taken a descriptor back, nothing is written to it any more and its number may be used again. One byte into an
+ * empty pipe never blocks.
  */
 #pragma once
 
@@ -21,6 +26,7 @@ typedef struct {
   int64_t rows_out; /* all rows finished so far */
   bool ended;       /* no more rows will come */
   bool cancelled;
+  int watcher; /* descriptor to write a byte to; -1: none */
   ps_code failure;
   ps_fault fault;
 } sink;
@@ -42,5 +48,6 @@ void sink_end(sink *s, ps_code failure, const ps_fault *fault);
 /* Reader. */
 ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal, ps_fault *fault);
 void sink_cancel(sink *s);
+bool sink_watch(sink *s, int descriptor); /* false: another one is there already; -1 takes it back */
 int64_t sink_rows_out(sink *s);
 int64_t sink_bytes(sink *s); /* about how much memory the rows and the journal take */

@@ -54,6 +54,7 @@ winset *window_list_complete(const window_list *list, int64_t ts);
 /* Removes the first winset. */
 void window_list_pop(window_list *list);
 
-/* Puts the winset's rows in key order: start, key columns, aggregates. On failure *rows holds no row of it. */
+/* Puts the winset's rows in key order: start, key columns, aggregates. On failure *rows holds no row of it, and *fault
+   says at which window. */
 ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types, out_rows *rows,
                       ps_fault *fault);

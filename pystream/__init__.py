@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         SumOverflowError,
         UdfError,
     )
-    from pystream.functions import avg, count, first, last, max, min, sum, udf
+    from pystream.functions import avg, count, first, last, max, min, native_udf, sum, udf
     from pystream.operator import Operator
     from pystream.query import Query, Window
     from pystream.stall import Stall
@@ -57,6 +57,7 @@ __all__ = [
     "last",
     "max",
     "min",
+    "native_udf",
     "sum",
     "udf",
 ]

@@ -14,6 +14,8 @@ from pystream import errors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pystream.plan import AggregatePlan
+
 try:
     from pystream._core import ffi, lib
 except ImportError as error:  # a source tree without a build
@@ -37,7 +39,7 @@ DESIGNS = {
 }
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
-}
+} | {"native_udf": lib.PS_NATIVE}
 TYPES = {
     name: getattr(lib, f"PS_{name}")
     for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
@@ -54,6 +56,8 @@ class Fault(Exception):  # noqa: N818 - not an error for users: the operator tur
         self.ts = fault.ts
         self.latest = fault.latest
         self.aggregate = fault.aggregate
+        self.user_code = fault.code
+        self.window: pa.RecordBatch | None = None  # start and key of the window, one row
 
 
 def _raise_if_broken(code: int) -> None:
@@ -76,14 +80,15 @@ class Handle:
         window: tuple[int, int],
         column_types: list[str],
         keys: int,
-        aggregates: list[tuple[str, int, int]],
+        aggregates: list[AggregatePlan],
         inputs: int,
         design: str,
         threads: int,
         max_pending: int,
     ) -> None:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
-        each = ffi.new("ps_aggregate[]", [(FUNCTIONS[f], column, mask) for f, column, mask in aggregates])
+        alive: list[Any] = []  # what `each` points to
+        each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
         out = ffi.new("ps_operator **")
         _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], threads, max_pending, out))
@@ -139,8 +144,27 @@ class Handle:
             raise StopIteration
         _raise_if_broken(code)
         if code != lib.PS_OK:
-            raise Fault(code, fault)
+            raise self._window_fault(code, fault, schema)
         return _import(rows, schema), _import(journal, journal_schema)
+
+    def _window_fault(self, code: int, fault: Any, schema: pa.Schema) -> Fault:
+        """What went wrong in a window, with the window's name."""
+        error = Fault(code, fault)
+        if code in (lib.PS_OVERFLOW, lib.PS_UDF_FAILED):
+            name = _new_array()
+            _raise_if_broken(lib.ps_operator_fault_key(self._op, fault, name))
+            fields = [schema.field(i) for i in range(name.n_children)]
+            error.window = _import(name, pa.schema(fields))
+        return error
+
+    def watch(self, descriptor: int) -> bool:
+        """Have a byte written to the descriptor once `take` has something to say; False when another one has that."""
+        return bool(lib.ps_operator_watch(self._op, descriptor) == lib.PS_OK)
+
+    def unwatch(self) -> None:
+        """Take the descriptor back; nothing is written to it any more."""
+        if self._pid == os.getpid():  # in a forked child the lock may be held for ever
+            lib.ps_operator_watch(self._operator, -1)
 
     def cancel(self) -> None:
         """Make every call that waits, now or later, return."""
@@ -170,6 +194,18 @@ def _fields(struct: str, fill: Callable[[Any], None]) -> dict[str, int]:
     return {name: getattr(out, name) for name, _ in ffi.typeof(struct).fields}
 
 
+def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
+    """The fields of a ps_aggregate."""
+    if plan.native is None:
+        return FUNCTIONS[plan.function], plan.column, plan.mask, ffi.NULL
+    columns = ffi.new("int32_t[]", plan.native_columns)
+    process = ffi.cast("ps_native_process", plan.native.process)
+    produce = ffi.cast("ps_native_produce", plan.native.produce)
+    native = ffi.new("ps_native *", (process, produce, plan.native.state_size, len(plan.native_columns), columns))
+    alive += [columns, native]
+    return FUNCTIONS[plan.function], 0, plan.mask, native
+
+
 def _new_array() -> Any:
     """An Arrow array for C to read or fill. What nobody moves out is released with it, even if Ctrl-C comes between."""
     return ffi.gc(ffi.new("struct ArrowArray *"), lib.ps_arrow_release)
@@ -187,6 +223,11 @@ def is_closed(fault: Fault) -> bool:
 def is_overflow(fault: Fault) -> bool:
     """Whether a sum of integers left int64."""
     return bool(fault.code == lib.PS_OVERFLOW)
+
+
+def is_udf_failure(fault: Fault) -> bool:
+    """Whether a native udf gave a code other than 0."""
+    return bool(fault.code == lib.PS_UDF_FAILED)
 
 
 class ExactSum:

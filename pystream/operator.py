@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import operator
 import threading
@@ -11,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from pystream import _native
-from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
+from pystream.async_batches import AsyncBatches
+from pystream.errors import (
+    BackpressureError,
+    ClosedError,
+    DisorderError,
+    PystreamError,
+    SchemaError,
+    SumOverflowError,
+    UdfError,
+)
 from pystream.ingest import one_batch
 from pystream.plan import Plan
 from pystream.stall import Stall, explain
@@ -29,7 +39,7 @@ DESIGNS = tuple(_native.DESIGNS)
 
 #: Designs that update windows in the order in which tuples arrive, and the functions for which that will not do.
 UNORDERED_DESIGNS = ("wiml",)
-ORDERED = ("first", "last", "udf")
+ORDERED = ("first", "last", "udf", "native_udf")
 
 #: What "auto" stands for: the fastest that the functions allow (bench/bench_operator.py).
 AUTO = AUTO_ORDERED = "mq-lf"
@@ -94,6 +104,29 @@ class Operator:
         batch = one_batch(data)
         if batch is not None:
             self._add_batch(input, batch, block, timeout)
+
+    async def add_async(self, input: int, data: Any) -> None:
+        """Add as `add` does, and let the event loop run while the input has no room.
+
+        Cancelling it while it waits leaves the input as it was. Only the waiting takes a thread, one of the loop's
+        default executor.
+        """
+        self._check_input(input)
+        batch = one_batch(data)
+        while batch is not None:
+            try:
+                self._add_batch(input, batch, False, None)
+            except BackpressureError:
+                await self._space(input, batch.num_rows)
+            else:
+                return
+
+    async def _space(self, input: int, rows: int) -> None:
+        try:
+            while not await asyncio.to_thread(self._handle.wait_space, input, rows, _native.WAIT_MS):
+                pass
+        except _native.Fault as fault:
+            raise self._error(fault, input, None) from None
 
     def _add_batch(
         self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0
@@ -162,6 +195,10 @@ class Operator:
             if batch is not None:
                 yield batch
 
+    def __aiter__(self) -> AsyncBatches:
+        """The same for `async for`: waits without blocking the event loop. User functions run in the loop's thread."""
+        return AsyncBatches(lambda: self._take(0), self._handle)
+
     def _take(self, ms: int) -> pa.RecordBatch | None:
         with self._reading:
             try:
@@ -171,14 +208,14 @@ class Operator:
                 raise self._error(fault, None, None) from None
 
     def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
-        columns = self._plan.typed(wire)
-        if self._plan.udfs:
-            try:
+        try:
+            columns = self._plan.typed(wire)
+            if self._plan.udfs:
                 self._udf.replay(journal)
                 columns |= self._udf.results(wire.column(wire.num_columns - 1).to_pylist(), columns)
-            except BaseException:
-                self._handle.cancel()  # the objects are half-way through: nothing right could follow
-                raise
+        except BaseException:
+            self._handle.cancel()  # rows are lost, the user's objects are half-way through: nothing right could follow
+            raise
         return self._plan.finish(columns) if wire.num_rows else None
 
     def stats(self) -> dict[str, Any]:
@@ -230,11 +267,8 @@ class Operator:
 
     def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:
         """The exception for a failed call."""
-        if _native.is_overflow(fault):
-            names = [n for n in self.query.aggregates if n not in self._plan.udfs]
-            name = names[fault.aggregate]
-            what = f"{name} = {self.query.aggregates[name]!r}"
-            return SumOverflowError(f"{what} does not fit into int64 in the window starting at {fault.ts}")
+        if fault.window is not None:
+            return self._window_error(fault, self._plan.window_name(fault.window))
         if _native.is_closed(fault):
             return ClosedError("the operator has ended" if input is None else f"input {input} is closed")
         row = None if first_row is None else first_row + fault.row
@@ -243,6 +277,12 @@ class Operator:
         return DisorderError(
             f"{where}: timestamp {fault.ts} {what}", input=input or 0, row=row, ts=fault.ts, latest=fault.latest
         )
+
+    def _window_error(self, fault: _native.Fault, window: str) -> PystreamError:
+        name = [n for n in self.query.aggregates if n not in self._plan.udfs][fault.aggregate]
+        if _native.is_udf_failure(fault):
+            return UdfError(f"{name}, {window}: user code gave {fault.user_code}")
+        return SumOverflowError(f"{name} = {self.query.aggregates[name]!r} does not fit into int64 in the {window}")
 
 
 def _in_range(name: str, value: int, most: int) -> int:
