@@ -15,7 +15,7 @@ MANIFEST = "models.json"
 PASS = "pass"  # noqa: S105 - a verdict
 DEADLOCK = "Deadlock"
 ASSERT = "Assert"
-COVERING_STATES_MAX = 25_000
+COVERING_STATES_MAX = 12_500
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "name": (str,),
