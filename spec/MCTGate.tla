@@ -24,6 +24,9 @@ ScriptShort == << <<T(1), T(2)>>,
                   <<T(1), T(1)>> >>
 ScriptShortClosed == << <<T(1), C>>,
                         <<T(1), T(1), C>> >>
+\* The long ones.
+ScriptLongClosed == << <<T(1), T(1), T(2), C>>,
+                       <<T(1), T(2), T(2), C>> >>
 ScriptThree == << <<T(1), T(2)>>,
                   <<T(1), T(2)>>,
                   <<T(1), T(1)>> >>

@@ -53,6 +53,9 @@ ScriptLong == << <<U(0, "a", 1), U(2, "a", 10), U(4, "a", 100), C>>,
 ScriptThree == << <<U(0, "a", 1), U(2, "a", 10), C>>,
                   <<U(1, "a", 100), H(4)>>,
                   <<U(2, "b", 1000), C>> >>
+ScriptThreeClosed == << <<U(0, "a", 1), U(2, "a", 10), C>>,
+                        <<U(1, "a", 100), C>>,
+                        <<U(2, "b", 1000), C>> >>
 \* One update each; two of them meet, and the third thread may link first.
 ScriptThreeShort == << <<U(0, "a", 1), H(2)>>,
                        <<U(1, "a", 10), C>>,

@@ -86,7 +86,10 @@ def run_check(tools: Tools, spec: Path, manifest: Sequence[Model], wish: Wish, d
     plan = limits.plan(len(wish.models) + len(modules), wish.jobs)
     bridge = _Bridge(wish.models, display)
     with runner.signals_noted() as interrupted, runner.scratch_folder() as scratch:
-        tasks = [tlc.task(tools, spec, model, scratch / model.name, plan.heap_mb) for model in wish.models]
+        first = tlc.archive_task(tools, spec, wish.models, scratch, plan.heap_mb)
+        runner.run([first] if first else [], 1, bridge, interrupted)
+        archive = scratch / tlc.ARCHIVE if (scratch / tlc.ARCHIVE).is_file() else None
+        tasks = [tlc.task(tools, spec, model, scratch / model.name, plan.heap_mb, archive) for model in wish.models]
         tasks += [pluscal.translation_task(tools, module, scratch / module.name) for module in modules]
         finished = runner.run(tasks, plan.slots, bridge, interrupted, wish.timeout_s)
     results = tuple(bridge.results[model.name] for model in wish.models)

@@ -57,6 +57,7 @@ class Result:
     depth: int | None
     seconds: float
     messages: tuple[Message, ...]
+    processor_s: float = 0.0
 
     @property
     def passed(self) -> bool:
@@ -88,6 +89,7 @@ def read_result(model: Model, finished: Finished) -> Result:
         depth=_count(messages, _DEPTH, r"search is ([\d,]+)"),
         seconds=finished.seconds,
         messages=messages,
+        processor_s=finished.processor_s,
     )
 
 

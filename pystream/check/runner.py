@@ -6,6 +6,7 @@ in the list of what runs.
 """
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -51,6 +52,15 @@ class Running:
     task: Task
     process: "subprocess.Popen[bytes]"
     started: float = field(default_factory=time.monotonic)
+    processor_s: float = 0.0
+
+    def ended(self) -> bool:
+        """Whether the process has ended; if so, `processor_s` is what it took."""
+        before = _children_s()
+        if self.process.returncode is None and self.process.poll() is not None:
+            # This thread alone waits for children, one at a time: what came to their sum is this one's.
+            self.processor_s = _children_s() - before
+        return self.process.returncode is not None
 
     def elapsed(self) -> float:
         """Return the seconds since the start."""
@@ -65,13 +75,17 @@ class Running:
 
 @dataclass(frozen=True)
 class Finished:
-    """What came of a task; `code` is None when its time was up."""
+    """What came of a task; `code` is None when its time was up.
+
+    `seconds` is by the clock; `processor_s` does not grow when others use the machine too.
+    """
 
     task: Task
     code: int | None
     output: str
     seconds: float
     product: str = ""
+    processor_s: float = 0.0
 
 
 class Watcher(Protocol):
@@ -164,7 +178,12 @@ def _start(task: Task) -> Running:
 
 
 def _ended(one: Running, timeout_s: float | None) -> bool:
-    return one.process.poll() is not None or (timeout_s is not None and one.elapsed() > timeout_s)
+    return one.ended() or (timeout_s is not None and one.elapsed() > timeout_s)
+
+
+def _children_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _finish(ended: Running) -> Finished:
@@ -176,4 +195,4 @@ def _finish(ended: Running) -> Finished:
     product = (task.folder / task.product).read_text(encoding="utf-8") if task.product else ""
     # A hundred models may run after this one: their states should not pile up on the disk.
     shutil.rmtree(task.folder, ignore_errors=True)
-    return Finished(task, code, output, seconds, product)
+    return Finished(task, code, output, seconds, product, ended.processor_s)

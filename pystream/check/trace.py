@@ -121,8 +121,9 @@ def _guess(before: State, after: State, stood: Mapping[str, str]) -> str | None:
 def _touched(old: Value, new: Value) -> Iterable[str]:
     if isinstance(old, Set) and isinstance(new, Set):
         return set(old.members) ^ set(new.members)
-    if isinstance(old, Function) and isinstance(new, Function):
-        return {key for key, value in new.entries.items() if old.entries.get(key) != value}
+    # A sequence that grows or shrinks has positions, not threads.
+    if isinstance(old, Function) and isinstance(new, Function) and old.entries.keys() == new.entries.keys():
+        return {key for key, value in new.entries.items() if old.entries[key] != value}
     return ()
 
 

@@ -146,8 +146,8 @@ def test_constants_by_hand():
 
 
 def result(of, **fields):
-    measured = {"outcome": "pass", "kind": Kind.PASSES, "distinct_states": 1234, "depth": 7, "seconds": 1.26, **fields}
-    return Result(model=of, detail="", messages=(), **measured)
+    measured = {"outcome": "pass", "kind": Kind.PASSES, "distinct_states": 1234, "depth": 7, "seconds": 9.9, **fields}
+    return Result(model=of, detail="", messages=(), processor_s=1.26, **measured)
 
 
 def test_update_writes_what_came_out_as_it_must(tmp_path):

@@ -12,7 +12,7 @@ from pystream.check.check import Report, Silent, Wish, run_check
 from pystream.check.coverage import coverage
 from pystream.check.manifest import load
 from pystream.check.pluscal import labels
-from pystream.check.result import Kind, differences
+from pystream.check.result import Kind, differences, read_result
 from pystream.check.trace import lines, read_trace
 
 
@@ -152,6 +152,32 @@ def test_a_model_whose_time_is_up(tools, adder):
     report = run_check(tools, adder, manifest, Wish(endless, timeout_s=1.0), Silent())
     assert report.results[0].kind is Kind.TIMEOUT
     assert report.results[0].detail == "stopped after 1 s"
+
+
+def run_one(tools, adder, folder, archive):
+    direct = next(model for model in load(adder) if model.name == "AdderDirect")
+    task = tlc.task(tools, adder, direct, folder, 512, archive)
+    return read_result(direct, runner.run([task], 1, Silent(), lambda: None)[direct.name])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no archive" * 1000])
+def test_an_archive_that_is_missing_or_broken_changes_nothing(tools, adder, tmp_path, content):
+    archive = tmp_path / tlc.ARCHIVE
+    if content is not None:
+        archive.write_bytes(content)
+    assert differences(run_one(tools, adder, tmp_path / "work", archive)) == []
+
+
+def test_an_archive_is_made_when_it_pays(tools, adder, tmp_path):
+    models = load(adder)
+    assert tlc.archive_task(tools, adder, models[:9], tmp_path, 512) is None
+    task = tlc.archive_task(tools, adder, models, tmp_path, 512)
+    assert runner.run([task], 1, Silent(), lambda: None)[tlc.ARCHIVE].code == 0  # type: ignore[arg-type]
+    assert differences(run_one(tools, adder, tmp_path / "work", tmp_path / tlc.ARCHIVE)) == []
+
+
+def test_processor_time_is_measured_for_each_run(report):
+    assert all(0 < result.processor_s < 60 for result in report.results)
 
 
 def test_states_are_counted_while_tlc_runs(tools, adder, tmp_path):
