@@ -23,8 +23,8 @@ DRIVERS = {
         ("flat 100000", r"100000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
     ],
     "w_hive_stress": [
-        ("4 3000 12", r"12 rounds of 4 x 3000 tuples"),
-        ("1 3000 6", r"6 rounds of 1 x 3000 tuples"),
+        ("4 3000 14", r"14 rounds of 4 x 3000 tuples"),
+        ("1 3000 7", r"7 rounds of 1 x 3000 tuples"),
         ("3 100000 flat", r"1 rounds of 3 x 100000 tuples"),
     ],
 }
