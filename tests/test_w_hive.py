@@ -281,6 +281,19 @@ def test_overlapping_windows_of_a_long_search():
     assert drain(hive) == list(iter(model.next, None))
 
 
+def test_windows_are_found_again_wherever_searches_begin():
+    """Long enough for nodes of full height, to which threads move the begin of their searches."""
+    hive = ps.WHive(ps.Window(12, 1), ps.count(), 2)
+    model = Model(12, 1, "count", 2)
+    for ts, t in itertools.product(range(300), (0, 1, 1, 0)):
+        hive.update_windows(ts, "a", None, t)
+        model.update(ts, "a", None, t)
+    model.closed = [True, True]
+    hive.close(0)
+    hive.close(1)
+    assert drain(hive) == list(iter(model.next, None))
+
+
 # ---- bit for bit what aggregate() gives ----
 
 
@@ -439,6 +452,7 @@ def failing_calls():
     """Winsets, windows, lanes, wide sums, keys; two threads in the same windows."""
     rows = [(3, "a", 1e300, 0), (4, "b", -1.5, 1), (4, "a", 2.5e-300, 1), (9, None, 7, 0), (30, "c" * 40, math.inf, 0)]
     rows += [(31, i, float(i), 1) for i in range(20)]
+    rows += [(50, "i", 5, 0), (50, "i", 1 << 50, 1)]  # lanes of which only one has a wide sum
     return rows
 
 
