@@ -221,7 +221,7 @@ class Operator:
     def stats(self) -> dict[str, Any]:
         """What the operator has done and what it holds.
 
-        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open` windows, one per window and key;
+        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open`, one per window and key;
         `rows_out` rows finished, read or not; `latest` timestamp of each input (None: nothing sent), in ticks;
         `position`, the (timestamp, input) up to which everything is ready (None: an input has sent nothing, or all are
         closed); `bytes_held`, about how much memory it holds, the added batches included.
