@@ -75,7 +75,7 @@ async def collect(op: ps.Operator, into: list) -> None:
 
 
 def test_the_loop_turns_while_a_task_waits_and_nobody_polls(monkeypatch):
-    """One look before waiting, one after the wake-up."""
+    """Two looks before waiting, one after the wake-up."""
     takes = []
     take = ps.Operator._take
     monkeypatch.setattr(ps.Operator, "_take", lambda op, ms: takes.append(ms) or take(op, ms))
@@ -84,10 +84,10 @@ def test_the_loop_turns_while_a_task_waits_and_nobody_polls(monkeypatch):
         with ps.Operator(COUNT, 1, SCHEMA) as op:
             task = await waiting(op)
             await asyncio.sleep(0.15)  # three times as long as a blocking reader would sleep at a time
-            assert takes == [0]
+            assert takes == [0, 0]
             op.add(0, batch(1, 11))
             assert (await task).num_rows == 1
-            assert takes == [0, 0]
+            assert takes == [0, 0, 0]
 
     asyncio.run(scenario())
 
