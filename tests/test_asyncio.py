@@ -241,6 +241,24 @@ def test_many_operators_in_one_loop():
     assert asyncio.run(scenario()) == [2] * 30
 
 
+def test_rows_that_a_snapshot_puts_aside_just_before_the_wait_are_seen(monkeypatch):
+    async def scenario():
+        with ps.Operator(COUNT, 1, SCHEMA) as op:
+            watch = op._handle.watch
+
+            def snapshot_first(descriptor):
+                op.add(0, batch(1, 11))
+                while op.stats()["rows_out"] == 0:
+                    time.sleep(0.001)
+                op.snapshot()  # takes the rows out of the core and keeps them for whoever reads next
+                return watch(descriptor)
+
+            monkeypatch.setattr(op._handle, "watch", snapshot_first)
+            return (await asyncio.wait_for(anext(aiter(op)), 10)).to_pylist()
+
+    assert asyncio.run(scenario()) == [{"ts": 0, "k": 1, "n": 1}]
+
+
 # ---- adding ----
 
 
