@@ -28,6 +28,18 @@ void native_udf_free(native_udf *u) { memory_free(u); }
 
 size_t native_udf_size(const native_udf *u) { return sizeof(native_state) + (size_t)u->state_size; }
 
+int32_t native_udf_failed(const void *state) { return ((const native_state *)state)->failed; }
+
+bytes native_udf_bytes(const native_udf *u, const void *state) {
+  return (bytes){((const native_state *)state)->user, u->state_size};
+}
+
+uint8_t *native_udf_load(void *state, int32_t failed) {
+  native_state *s = state;
+  s->failed = failed;
+  return s->user;
+}
+
 void native_udf_add(const native_udf *u, void *state, const column *columns, int64_t row) {
   native_state *s = state;
   if (s->failed) return;

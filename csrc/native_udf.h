@@ -20,6 +20,11 @@ void native_udf_free(native_udf *u);
 /* Bytes of state a window needs, the user's and ours. */
 size_t native_udf_size(const native_udf *u);
 
+/* For snapshots: the code that `process` failed with, and the user's bytes; and back into a state of zero bytes. */
+int32_t native_udf_failed(const void *state);
+bytes native_udf_bytes(const native_udf *u, const void *state);
+uint8_t *native_udf_load(void *state, int32_t failed); /* where the user's bytes belong */
+
 void native_udf_add(const native_udf *u, void *state, const column *columns, int64_t row);
 
 /* Writes the result; PS_UDF_FAILED with the user's code in *fault. */

@@ -17,3 +17,6 @@ ps_code window_rows_put(window_row *windows, int64_t n, int64_t start, const agg
 
 /* A window's name as an Arrow row: start, key columns. False when out of memory. */
 bool window_name(int64_t start, const key *k, int32_t keys, const ps_type *key_types, struct ArrowArray *out);
+
+/* Called for one window after the other; false ends it. */
+typedef bool (*window_visit)(void *context, int64_t start, const key *k, const uint8_t *state);

@@ -32,32 +32,37 @@ class AsyncBatches:
 
     async def __anext__(self) -> pa.RecordBatch:
         await asyncio.sleep(0)  # other tasks get their turn even if there is always something to read
-        while True:
-            try:
-                batch = self._take()
-            except StopIteration:
-                raise StopAsyncIteration from None
-            if batch is not None:
-                return batch
-            await self._something()
+        batch = self._look()
+        while batch is None:
+            batch = await self._wait() or self._look()
+        return batch
 
-    async def _something(self) -> None:
+    def _look(self) -> pa.RecordBatch | None:
+        try:
+            return self._take()
+        except StopIteration:
+            raise StopAsyncIteration from None
+
+    async def _wait(self) -> pa.RecordBatch | None:
         """Wait until there are rows, or the end, or an error."""
         reading, writing = os.pipe()
         try:
-            await self._byte(reading, writing)
+            return await self._byte(reading, writing)
         finally:
             os.close(reading)
             os.close(writing)
 
-    async def _byte(self, reading: int, writing: int) -> None:
+    async def _byte(self, reading: int, writing: int) -> pa.RecordBatch | None:
         loop = asyncio.get_running_loop()
         woken = asyncio.Event()
         if not self._handle.watch(writing):
             raise RuntimeError("another task already waits for this operator's output")
         try:
-            loop.add_reader(reading, woken.set)
-            await woken.wait()
+            batch = self._look()  # what a snapshot put aside between the last look and now wakes nobody
+            if batch is None:
+                loop.add_reader(reading, woken.set)
+                await woken.wait()
+            return batch
         finally:
             self._handle.unwatch()
             loop.remove_reader(reading)

@@ -75,7 +75,7 @@ async def collect(op: ps.Operator, into: list) -> None:
 
 
 def test_the_loop_turns_while_a_task_waits_and_nobody_polls(monkeypatch):
-    """One look before waiting, one after the wake-up."""
+    """Two looks before waiting, one after the wake-up."""
     takes = []
     take = ps.Operator._take
     monkeypatch.setattr(ps.Operator, "_take", lambda op, ms: takes.append(ms) or take(op, ms))
@@ -84,10 +84,10 @@ def test_the_loop_turns_while_a_task_waits_and_nobody_polls(monkeypatch):
         with ps.Operator(COUNT, 1, SCHEMA) as op:
             task = await waiting(op)
             await asyncio.sleep(0.15)  # three times as long as a blocking reader would sleep at a time
-            assert takes == [0]
+            assert takes == [0, 0]
             op.add(0, batch(1, 11))
             assert (await task).num_rows == 1
-            assert takes == [0, 0]
+            assert takes == [0, 0, 0]
 
     asyncio.run(scenario())
 
@@ -239,6 +239,24 @@ def test_many_operators_in_one_loop():
         return await asyncio.gather(*(one(n) for n in range(30)))
 
     assert asyncio.run(scenario()) == [2] * 30
+
+
+def test_rows_that_a_snapshot_puts_aside_just_before_the_wait_are_seen(monkeypatch):
+    async def scenario():
+        with ps.Operator(COUNT, 1, SCHEMA) as op:
+            watch = op._handle.watch
+
+            def snapshot_first(descriptor):
+                op.add(0, batch(1, 11))
+                while op.stats()["rows_out"] == 0:
+                    time.sleep(0.001)
+                op.snapshot()  # takes the rows out of the core and keeps them for whoever reads next
+                return watch(descriptor)
+
+            monkeypatch.setattr(op._handle, "watch", snapshot_first)
+            return (await asyncio.wait_for(anext(aiter(op)), 10)).to_pylist()
+
+    assert asyncio.run(scenario()) == [{"ts": 0, "k": 1, "n": 1}]
 
 
 # ---- adding ----

@@ -134,15 +134,27 @@ def test_only_what_happens_between_the_two_looks_counts():
     schedule = workload.schedule(rate=1_000.0, start=0.0)
     rows = ps.aggregate(PAPER["k-OI"].query, [workload.batch(i, schedule, 0) for i in range(2)]).to_batches()[0]
     reader = measure._Reader([(at, rows) for at in (1.0, 2.0, 3.0)])
-    before = measure._Moment(1.5, 100, 200, 1.0, {"output": 1.0})
-    after = measure._Moment(2.5, 1_060, 1_200, 1.5, {"output": 1.0, "update": 0.25})
+    before = measure._Moment(1.5, 200, 1.0, {"output": 1.0})
+    after = measure._Moment(2.5, 1_200, 1.5, {"output": 1.0, "update": 0.25})
     point = measure._point(Setup(PAPER["k-OI"], "mq"), workload, schedule, reader, before, after)
-    assert (point.throughput, point.sustained, point.rows_out) == (960.0, True, rows.num_rows)
-    assert (point.input_us, point.output_us) == (500.0, 0.0)
-    assert point.update_us == pytest.approx(0.25e6 / 960)
-    after = measure._Moment(2.5, 1_040, 1_200, 1.5, {})
-    slower = measure._point(Setup(PAPER["k-OI"], "mq"), workload, schedule, reader, before, after)
-    assert (slower.sustained, slower.output_us) == (False, None)
+    assert (point.throughput, point.sustained, point.rows_out) == (0.0, False, rows.num_rows)
+    assert (point.input_us, point.output_us, point.update_us) == (500.0, 0.0, 0.25e6)
+
+
+@pytest.mark.parametrize(("seconds", "sustained"), [(1.0, True), (1.04, True), (1.1, False)])
+def test_throughput_is_how_fast_windows_come_out(seconds, sustained):
+    """A window starts every 3 s of event time; what counts is how often one comes out."""
+    workload = Workload("EC", inputs=2, tuples=1_000)
+    rate = workload.per_second * 3 / 0.01  # one window every hundredth of a second
+    schedule = workload.schedule(rate, start=0.0)
+    rows = [pa.record_batch({"ts": [3 * n], "meter": [0], "count": [1]}) for n in range(50)]
+    jitter = np.random.default_rng(1).normal(0, 1e-4, 50)
+    reader = measure._Reader([(1 + 0.01 * seconds * n + jitter[n], b) for n, b in enumerate(rows)])
+    moments = measure._Moment(1.1, 0, 0.0, {}), measure._Moment(1.4, 10, 0.0, {"output": 0.1})
+    point = measure._point(Setup(PAPER["k-OI"], "mq"), workload, schedule, reader, *moments)
+    assert point.throughput == pytest.approx(rate / seconds, rel=0.005)
+    assert point.sustained == sustained
+    assert point.output_us == pytest.approx(0.1e6 / (point.throughput * 0.3))
 
 
 # ---- the experiments ----

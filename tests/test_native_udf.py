@@ -397,3 +397,52 @@ def test_limits_are_those_of_the_header():
 
 def test_repr(user):
     assert repr(digits(user)) == "native_udf(digit)"
+
+
+# ---- snapshots ----
+
+
+@pytest.mark.parametrize("design", ordered_designs())
+def test_a_snapshot_holds_the_users_states(user, design, nothing_left):
+    """Cut at every place, restored into the other designs: the same rows as without a cut; failures too."""
+    inputs = tuples(7, rows=12)
+    query = ps.Query(ps.Window(5, 2), "k", {"order": digits(user), "n": ps.count()})
+    expected = ps.aggregate(query, inputs).to_pylist()
+    for cut in range(0, 13, 3):
+        op = ps.Operator(query, 3, inputs[0].schema, design, threads=2)
+        for i, batch in enumerate(inputs):
+            op.add(i, batch.slice(0, cut))
+        blob = op.snapshot()
+        op.end()
+        for other in ordered_designs():
+            with ps.Operator.restore(query, blob, other) as restored:
+                for i, batch in enumerate(inputs):
+                    restored.add(i, batch.slice(cut))
+                    restored.close(i)
+                assert [row for b in restored for row in b.to_pylist()] == expected
+
+
+def test_a_snapshot_remembers_that_a_window_failed(user, nothing_left):
+    picky = ps.native_udf(user.picky_process, user.picky_produce, state_size=8, columns="v", type=pa.int64())
+    query = ps.Query(ps.Window(10), None, {"mine": picky})
+    with ps.Operator(query, 1, pa.schema([("ts", pa.int64()), ("v", pa.int64())])) as op:
+        op.add(0, {"ts": [1, 2], "v": [13, 1]})
+        blob = op.snapshot()
+    with ps.Operator.restore(query, blob) as op:
+        op.close(0)
+        with pytest.raises(ps.UdfError, match=r"mine, window starting at 0, key \(\): user code gave -5"):
+            list(op)
+
+
+def test_a_snapshot_of_another_state_size_is_refused(user, nothing_left):
+    def query(size):
+        function = ps.native_udf(
+            user.digits_process, user.digits_produce, state_size=size, columns="digit", type=pa.int64()
+        )
+        return ps.Query(ps.Window(5), "k", {"order": function})
+
+    with ps.Operator(query(8), 1, tuples(1)[0].schema) as op:
+        op.add(0, tuples(1)[0])
+        blob = op.snapshot()
+    with pytest.raises(ps.SnapshotError, match="the snapshot is of another query"):
+        ps.Operator.restore(query(16), blob)

@@ -2,9 +2,10 @@
 
 What is measured, as the paper does it. One operator; one injector thread per input, which adds tuples at a constant
 rate; one thread that reads the rows. After a warm-up comes the measuring phase, and a cool-down in which injection goes
-on. Throughput: tuples merged per second in the measuring phase. Latency: from the moment when the latest tuple that
-contributed to a row was due to the moment when the row is in the reader's hands. The rate is raised until the design
-cannot keep up (it merges less than 95 % of what is injected); the last rate that it sustained is its throughput.
+on. Throughput: how fast the windows that come out advance in the measuring phase, times the tuples per second of event
+time. Latency: from the moment when the latest tuple that contributed to a row was due to the moment when the row is in
+the reader's hands. The rate is raised until the design cannot keep up (its throughput is below 95 % of the rate); the
+last rate that it sustained is its throughput under load.
 
 - saturated   injectors that never pause: the most that the operator takes. Designs take turns round by round, and the
               ratio to `mq` is that within a round; the median and the lowest and highest of the rounds are given. A

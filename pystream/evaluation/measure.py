@@ -26,9 +26,6 @@ MAX_PENDING = 1 << 14
 #: Merging this share of what is injected counts as keeping up.
 KEPT_UP = 0.95
 
-#: Tries to read the operator's counters at a quiet moment.
-LOOKS = 20
-
 #: Rows whose latency is looked up, evenly spread over the measuring phase.
 LATENCY_ROWS = 50_000
 
@@ -129,26 +126,14 @@ class _Moment:
     """The counters at one moment."""
 
     at: float
-    merged: int
     tuples: int
     seconds: float
     threads: dict[str, float]
 
 
-def _look(op: Operator, counts: list[_Injected]) -> _Moment:
-    stats = op.stats()
-    for _ in range(LOOKS):  # the two counters are read one after the other: once nothing came between, they agree
-        again = op.stats()
-        if again["tuples_in"] == stats["tuples_in"]:
-            break
-        stats = again
-    return _Moment(
-        time.perf_counter(),
-        stats["tuples_in"] - stats["pending"],
-        sum(c.tuples for c in counts),
-        sum(c.seconds for c in counts),
-        thread_seconds(),
-    )
+def _look(counts: list[_Injected]) -> _Moment:
+    tuples, seconds = sum(c.tuples for c in counts), sum(c.seconds for c in counts)
+    return _Moment(time.perf_counter(), tuples, seconds, thread_seconds())
 
 
 def thread_seconds() -> dict[str, float]:
@@ -178,9 +163,9 @@ def measure(setup: Setup, workload: Workload, rate: float | None, phases: Phases
             for thread in threads:
                 thread.start()
             time.sleep(phases.warm_up)
-            before = _look(op, counts)
+            before = _look(counts)
             time.sleep(phases.measure)
-            after = _look(op, counts)
+            after = _look(counts)
             time.sleep(phases.cool_down)
         finally:
             stop.set()
@@ -194,9 +179,9 @@ def measure(setup: Setup, workload: Workload, rate: float | None, phases: Phases
 def _point(
     setup: Setup, workload: Workload, schedule: Schedule, reader: _Reader, before: _Moment, after: _Moment
 ) -> Point:
-    merged = after.merged - before.merged
-    throughput = merged / (after.at - before.at)
     batches = [(at, batch) for at, batch in reader.batches if before.at <= at < after.at]
+    throughput = _throughput(workload, batches)
+    merged = throughput * (after.at - before.at)
     used = {name: after.threads[name] - before.threads.get(name, 0.0) for name in after.threads}
     return Point(
         rate=schedule.rate,
@@ -205,9 +190,24 @@ def _point(
         rows_out=sum(batch.num_rows for _, batch in batches),
         latency_ms=None if schedule.rate is None else _latency(setup, workload, schedule, batches),
         input_us=1e6 * (after.seconds - before.seconds) / max(1, after.tuples - before.tuples),
-        update_us=1e6 * used["update"] / max(1, merged) if "update" in used else None,
-        output_us=1e6 * used["output"] / max(1, merged) if "output" in used else None,
+        update_us=1e6 * used["update"] / max(1.0, merged) if "update" in used else None,
+        output_us=1e6 * used["output"] / max(1.0, merged) if "output" in used else None,
     )
+
+
+def _throughput(workload: Workload, batches: list[tuple[float, pa.RecordBatch]]) -> float:
+    """Tuples per second, from how fast the starts of the windows that come out advance.
+
+    That is the same for all designs, whatever they hold inside, and the line through all arrivals does not depend on
+    what happens at the two ends of the phase.
+    """
+    at = np.array([at for at, _ in batches])
+    start = np.array([float(batch.column(0)[-1].as_py()) for _, batch in batches])
+    if len(at) < 2 or at[-1] <= at[0]:
+        return 0.0
+    at -= at.mean()
+    slope = float((at * (start - start.mean())).sum() / (at * at).sum())
+    return max(0.0, slope) * workload.per_second
 
 
 def _latency(

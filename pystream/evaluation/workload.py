@@ -62,6 +62,7 @@ class Workload:
         self.schema = tables[0].schema
         self._parts = [t.combine_chunks().to_batches()[0] for t in tables]
         self.span = 1 + max(int(p.column("ts")[-1].as_py()) for p in self._parts)
+        self.per_second = self.lap_rows * inputs / self.span  # tuples in a second of event time
         self._index(KEYS[dataset])
 
     def schedule(self, rate: float | None, start: float) -> Schedule:
