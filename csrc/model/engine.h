@@ -88,6 +88,9 @@ typedef struct {
 
 extern driver execution_driver;
 
+/* The candidate of the set whose turn it is after thread `last`; -1 if there is none. */
+int next_in_turn(unsigned set, int last, const int *candidates, int count);
+
 /* Called at the end of every call while the threads run. */
 extern void (*execution_on_return)(void);
 

@@ -368,7 +368,23 @@ static int32_t decided(model_kind kind, int32_t at) {
   return 0;
 }
 
+int next_in_turn(unsigned set, int last, const int *candidates, int count) {
+  for (int i = 1; i <= THREADS; i++) {
+    int t = (last + i) % THREADS;
+    for (int k = 0; k < count; k++) {
+      if (candidates[k] == t && (set >> t & 1)) return t;
+    }
+  }
+  return -1;
+}
+
 static int list_pick(const int *candidates, int count) {
+  for (int32_t i = 0; i < listed_count; i++) {
+    if (listed[i].kind == MODEL_ONLY && listed[i].step <= execution.steps) {
+      return next_in_turn((unsigned)listed[i].value, listed[i].step < execution.steps ? execution.running : 0,
+                          candidates, count);
+    }
+  }
   int32_t other = decided(MODEL_SWITCH, execution.steps);
   return candidates[other > 0 ? other % count : 0];
 }

@@ -38,7 +38,8 @@ typedef enum {
   MODEL_STALE,  /* the load or swap of this step sees the value-th message before the newest; a store goes in there */
   MODEL_FAIL,   /* an allocation fails; `step` is its number among all since the threads started, from 1 */
   MODEL_KILL,   /* the thread that ran until this step never runs again */
-  MODEL_STALL   /* the thread that ran until this step waits until no other can run */
+  MODEL_STALL,  /* the thread that ran until this step waits until no other can run */
+  MODEL_ONLY    /* from this step on only the threads of the set `value` run (bit t: thread t), by turns */
 } model_kind;
 
 typedef struct {

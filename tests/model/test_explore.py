@@ -166,3 +166,7 @@ def test_progress_bound_and_the_spin_lock():
     locked = explore(Program("counter", [[("increment",)]] * 2, parameters=(2,)), probe=True)
     assert (locked.verdict, locked.fine) == ("endless", False)
     assert "no call ends within" in locked.text
+    bad = locked.first_bad()
+    assert bad is not None
+    assert bad.verdict == "endless"
+    assert [d.kind for d in bad.decisions] == ["only"]
