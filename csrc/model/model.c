@@ -156,7 +156,7 @@ static int candidates_now(int *candidates) {
 static void pass_on(fiber *from) {
   int candidates[THREADS], count = candidates_now(candidates);
   if (count == 0) {
-    fiber_switch(from, &fibers[0]);
+    if (from != &fibers[0]) fiber_switch(from, &fibers[0]);
     return;
   }
   int next = execution_driver.pick(candidates, count);

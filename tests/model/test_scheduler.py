@@ -32,6 +32,11 @@ def test_by_default_a_thread_runs_to_its_end():
     assert [str(c) for c in execution.history] == ["increment() = 0", "increment() = 1", "get() = 2"]
 
 
+def test_threads_without_calls():
+    assert run(Program("counter", [])).fine
+    assert run(Program("counter", [[], []], after=[("get",)])).history[0].result == 0
+
+
 def test_switches():
     assert order_of(run(LOST, [("switch", 1)])) == [1, 2, 2, 1]
     assert order_of(run(LOST, [("switch", 1), ("switch", 2)])) == [1, 2, 1, 2]
