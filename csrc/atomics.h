@@ -11,7 +11,8 @@
  *   AT(label)      before every access to a cell: the label in spec/ that this access mirrors
  *   READS(place)   before reading a plain field that another thread has written, WRITES(place) before writing one that
  *                  another thread will read: unordered pairs are data races, and freed memory must not be touched
- * All three are empty in the release build.
+ * All three are empty in the release build. Stress drivers are also built with PYSTREAM_SHAKE: real threads that now
+ * and then give up the processor at an AT, so that rare interleavings become common.
  */
 #pragma once
 
@@ -47,13 +48,27 @@ void model_writes(const void *place, size_t bytes, const char *file, int line);
 
 #else
 
+#ifdef PYSTREAM_SHAKE
+#include <sched.h>
+
+static inline void shake(void) {
+  static _Thread_local uint64_t dice;
+  dice = dice * 6364136223846793005u + (uintptr_t)&dice;
+  if (dice >> 61 == 0) sched_yield();
+}
+#endif
+
 #define CELL_INIT(c, value) atomic_init(&(c)->bits, value)
 #define CELL_LOAD(c, order) atomic_load_explicit(&(c)->bits, order)
 #define CELL_STORE(c, value, order) atomic_store_explicit(&(c)->bits, value, order)
 #define CELL_SWAP(c, expected, value, order, failed) \
   atomic_compare_exchange_strong_explicit(&(c)->bits, expected, value, order, failed)
 #define CELL_ADD(c, n, order) atomic_fetch_add_explicit(&(c)->bits, n, order)
+#ifdef PYSTREAM_SHAKE
+#define AT(label) shake()
+#else
 #define AT(label) ((void)0)
+#endif
 #define READS(place) ((void)0)
 #define WRITES(place) ((void)0)
 

@@ -25,19 +25,21 @@
 
 #include "skip_list.h"
 
+/* What never changes, what all read and reader 0 writes, and what is reader 0's own are lines apart. */
 typedef struct {
-  cell front;
-  uint8_t apart[64];
   cell_alone *active; /* per input: entries and exits, odd inside */
   cell_alone *passed; /* per reader: nodes left behind */
   int32_t inputs, readers, levels;
-  /* reader 0's own */
+  uint8_t apart_front[64];
+  cell front;
+  uint8_t apart_own[64];
   skip_node *moved;  /* front */
   skip_node *oldest; /* the first node that is not freed */
   skip_node *trail;  /* follows the slowest reader */
   uint64_t rank;     /* of trail: how many nodes are before it */
   skip_node *best;   /* the last node of full height up to trail */
   uint64_t *waiting; /* per input: the call that was under way when front moved; 0: ended */
+  uint8_t apart_end[64];
 } reclaim;
 
 /* `first` is the first node of the list, of full height. False when out of memory; reclaim_end is due even then. */

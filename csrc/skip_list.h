@@ -34,13 +34,14 @@ typedef struct {
   uint64_t order;
 } skip_key;
 
+/* What a search reads, key and links, lies together. */
 typedef struct skip_node {
-  skip_key key;
   uint64_t payload[2]; /* the user's */
-  uint8_t height;      /* 1 .. levels of the list */
   uint8_t kind;        /* the user's */
   bool last;           /* of its slab, see slab.h */
-  cell next[];         /* `height` links */
+  uint8_t height;      /* 1 .. levels of the list */
+  skip_key key;
+  cell next[]; /* `height` links */
 } skip_node;
 
 static inline size_t skip_node_bytes(int height) { return sizeof(skip_node) + (size_t)height * sizeof(cell); }

@@ -104,6 +104,7 @@ skip_node *slab_take(slab_taker *taker, int height) {
   }
   skip_node *node = (void *)taker->free;
   taker->free += skip_node_bytes(height);
+  WRITES(*node);
   node->height = (uint8_t)height;
   node->last = room(taker) < taker->node_max;
   return node;

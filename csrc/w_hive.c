@@ -4,12 +4,13 @@
 #include "skip_list.h"
 #include "window_list.h"
 
-/* A winset begins with few buckets; a thread that meets more keys makes later ones larger. */
-enum { BUCKETS_MIN = 16, BUCKETS_MAX = 1 << 20 };
+/* A thread makes its first winset with 2 ^ 4 buckets; when it meets more keys it gives later ones as many buckets. */
+enum { BUCKET_BITS_MIN = 4, BUCKET_BITS_MAX = 20 };
 
 /* A window that the call under way adds its tuple to. */
 typedef struct {
   win_set *set;
+  window *window;
   uint8_t **lane;
   uint8_t *state; /* what the lane is, or is going to be */
 } target;
@@ -22,8 +23,8 @@ typedef struct {
   skip_node *anchor;
   skip_node *path[SKIP_LEVELS_MAX]; /* of the search under way: on each level the last node not after the start */
   skip_tower tower;
-  int64_t buckets;    /* of the next winset */
-  int64_t udf_window; /* the next number: they are counted in steps of `threads` */
+  int32_t bucket_bits; /* of the next winset */
+  int64_t udf_window;  /* the next number: they are counted in steps of `threads` */
   target *targets;
   int64_t targets_capacity;
   uint8_t apart[64]; /* from the next thread's */
@@ -75,7 +76,7 @@ static void updater_init(w_hive *hive, int32_t thread) {
   cell_init(&u->anchor_start.word, 0);
   u->anchor = hive->head;
   u->tower = skip_tower_new(hive->levels, 2 << (2 * (hive->levels - 1)), (uint64_t)thread);
-  u->buckets = BUCKETS_MIN;
+  u->bucket_bits = BUCKET_BITS_MIN;
   u->udf_window = thread;
 }
 
@@ -172,7 +173,7 @@ void w_hive_close(w_hive *hive, int32_t thread) {
    another thread's. NULL when out of memory. */
 static skip_node *node_insert(w_hive *hive, updater *u, uint64_t start) {
   skip_node *node = node_new((int64_t)start, skip_tower_draw(&u->tower));
-  win_set *set = node ? win_set_new(&hive->shape, (int64_t)start, u->buckets) : NULL;
+  win_set *set = node ? win_set_new(&hive->shape, (int64_t)start, u->bucket_bits) : NULL;
   if (!set) {
     memory_free(node);
     return NULL;
@@ -206,7 +207,7 @@ static bool target_find(w_hive *hive, int32_t thread, win_set *set, const key *k
   updater *u = &hive->updater[thread];
   window *w = win_set_find_or_insert(set, thread, k);
   if (!w) return false;
-  *to = (target){.set = set, .lane = win_set_lane(&hive->shape, w, thread)};
+  *to = (target){.set = set, .window = w, .lane = win_set_lane(&hive->shape, w, thread)};
   to->state = *to->lane ? *to->lane : win_set_state_new(set, thread);
   if (!to->state || *to->lane) return to->state != NULL;
   const aggregates *functions = hive->shape.functions;
@@ -214,8 +215,6 @@ static bool target_find(w_hive *hive, int32_t thread, win_set *set, const key *k
     *aggregates_udf_window(functions, to->state) = u->udf_window;
     u->udf_window += hive->shape.threads;
   }
-  int64_t expected = win_set_inserted(set, thread) * hive->shape.threads;
-  if (expected > u->buckets && u->buckets < BUCKETS_MAX) u->buckets *= 2;
   return true;
 }
 
@@ -228,16 +227,24 @@ static bool target_reserve(const w_hive *hive, const target *t, const batch *b, 
   return journal_put(journal, number, win_set_start(t->set), b->number, row);
 }
 
+static void lane_make(updater *u, int32_t thread, const target *t) {
+  WRITES(*t->lane);
+  *t->lane = t->state;
+  win_set_lane_made(t->set, thread, t->window);
+  bool many = win_set_lanes_made(t->set, thread) > INT64_C(1) << u->bucket_bits;
+  if (many && u->bucket_bits < BUCKET_BITS_MAX) u->bucket_bits++;
+}
+
 /* Adds the row to the lanes (window_process of the spec). */
-static void add(const w_hive *hive, updater *u, int64_t windows, const batch *b, int64_t row) {
+static void add(const w_hive *hive, int32_t thread, int64_t windows, const batch *b, int64_t row) {
+  updater *u = &hive->updater[thread];
   for (int64_t i = 0; i < windows; i++) {
     target *t = &u->targets[i];
     WRITES(*t->state);
     bool added = aggregates_add(hive->shape.functions, t->state, b, row);
     assert(added && "what it needs has been reserved");
     (void)added;
-    WRITES(*t->lane);
-    *t->lane = t->state;
+    if (!*t->lane) lane_make(u, thread, t);
   }
 }
 
@@ -282,7 +289,7 @@ ps_code w_hive_update_windows(w_hive *hive, int32_t thread, int64_t ts, const ke
     if (journal) journal->rows = steps;
     return PS_NO_MEMORY;
   }
-  add(hive, u, windows, b, row);
+  add(hive, thread, windows, b, row);
   return PS_OK;
 }
 

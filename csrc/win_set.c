@@ -15,16 +15,20 @@ typedef struct items {
   _Alignas(16) uint8_t data[]; /* states hold 128-bit integers */
 } items;
 
+/* What one thread has put into the winset, and its shortcuts; the thread's alone until the winset is complete. */
 typedef struct {
   items *windows;
   items *states;
-} nursery; /* what one thread has put into the winset; the thread's alone until the winset is complete */
+  window **shortcut;     /* [i]: a window whose hash begins with i - 1, in the same bucket; NULL: none known */
+  int32_t shortcut_bits; /* of the hash, which number the shortcuts; 0: there are none */
+  int64_t lanes;         /* that the thread has made */
+} nursery;
 
 struct win_set {
   const win_set_shape *shape;
   int64_t start;
-  int64_t buckets;
-  nursery *nursery; /* of each thread, behind the buckets */
+  int32_t bucket_bits; /* of the hash, which number the buckets */
+  nursery *nursery;    /* of each thread, behind the buckets */
   cell bucket[];
 };
 
@@ -69,13 +73,13 @@ static size_t window_size(const win_set_shape *shape) {
 
 static size_t state_size(const win_set_shape *shape) { return (size_t)shape->functions->state_size; }
 
-win_set *win_set_new(const win_set_shape *shape, int64_t start, int64_t buckets) {
-  assert(buckets > 0 && (buckets & (buckets - 1)) == 0);
+win_set *win_set_new(const win_set_shape *shape, int64_t start, int32_t bucket_bits) {
+  int64_t buckets = INT64_C(1) << bucket_bits;
   size_t table = (size_t)buckets * sizeof(cell);
   win_set *set = memory_new(sizeof *set + table + (size_t)shape->threads * sizeof(nursery));
   if (!set) return NULL;
   WRITES(*set);
-  *set = (win_set){.shape = shape, .start = start, .buckets = buckets};
+  *set = (win_set){.shape = shape, .start = start, .bucket_bits = bucket_bits};
   set->nursery = (nursery *)(void *)&set->bucket[buckets];
   for (int64_t i = 0; i < buckets; i++) link_init(&set->bucket[i], NULL);
   return set;
@@ -98,11 +102,16 @@ void win_set_free(win_set *set) {
     drop_states(set, set->nursery[i].states);
     items_free(set->nursery[i].states);
     items_free(set->nursery[i].windows);
+    memory_free(set->nursery[i].shortcut);
   }
   memory_free(set);
 }
 
 int64_t win_set_start(const win_set *set) { return set->start; }
+
+static window *window_at(const win_set *set, const items *from, int64_t i) {
+  return (window *)(void *)((uint8_t *)(uintptr_t)from->data + (size_t)i * window_size(set->shape));
+}
 
 /* ---- finding and inserting ---- */
 
@@ -113,7 +122,10 @@ static int order(const key *a, const key *b) {
   return key_compare(a, b);
 }
 
-static cell *bucket_of(win_set *set, const key *k) { return &set->bucket[(int64_t)k->hash & (set->buckets - 1)]; }
+/* The first bits of the hash: buckets and shortcuts are in the order of the lists. */
+static int64_t hash_prefix(uint64_t hash, int32_t n) { return n ? (int64_t)(hash >> (64 - n)) : 0; }
+
+static cell *bucket_of(win_set *set, const key *k) { return &set->bucket[hash_prefix(k->hash, set->bucket_bits)]; }
 
 /* From *link on: the window of the key. Without one, *link is where it belongs and *next what follows there. */
 static window *search(cell **link, const key *k, window **next) {
@@ -146,8 +158,49 @@ static window *window_new(win_set *set, int32_t thread, const key *k) {
   return w;
 }
 
+/* ---- shortcuts: a winset that has many more keys than buckets stays fast for a thread that has met many of them ----
+ */
+
+/* The window is a place to begin at for all hashes with the next prefix, if they are in the same bucket. */
+static void shortcut_put(const win_set *set, nursery *n, window *w) {
+  int32_t below = n->shortcut_bits - set->bucket_bits;
+  int64_t next = hash_prefix(w->key->hash, n->shortcut_bits) + 1;
+  if ((next & ((INT64_C(1) << below) - 1)) == 0) return;
+  window *known = n->shortcut[next];
+  if (!known || order(known->key, w->key) < 0) n->shortcut[next] = w;
+}
+
+/* Twice as many shortcuts as windows that the thread has met. Without memory for them it goes on with what it has. */
+static void shortcuts_grow(const win_set *set, nursery *n) {
+  nursery old = *n;
+  int32_t more = old.shortcut_bits ? old.shortcut_bits + 2 : set->bucket_bits + 4;
+  window **shortcut = memory_new((size_t)(INT64_C(1) << more) * sizeof *shortcut);
+  if (!shortcut) return;
+  WRITES(n->shortcut);
+  n->shortcut = shortcut;
+  n->shortcut_bits = more;
+  for (int64_t i = 0; old.shortcut && i < INT64_C(1) << old.shortcut_bits; i++) {
+    if (old.shortcut[i]) shortcut_put(set, n, old.shortcut[i]);
+  }
+  for (const items *from = n->windows; from; from = from->older) {
+    for (int64_t i = 0; i < from->used; i++) shortcut_put(set, n, window_at(set, from, i));
+  }
+  memory_free(old.shortcut);
+}
+
+/* Where a search may begin: a window once linked stays linked, so what is before the key now always is (I2). */
+static cell *begin_of(win_set *set, int32_t thread, const key *k) {
+  const nursery *n = &set->nursery[thread];
+  if (!n->shortcut_bits) return bucket_of(set, k);
+  int64_t first = hash_prefix(k->hash, set->bucket_bits) << (n->shortcut_bits - set->bucket_bits);
+  for (int64_t i = hash_prefix(k->hash, n->shortcut_bits); i > first; i--) {
+    if (n->shortcut[i]) return &n->shortcut[i]->next;
+  }
+  return bucket_of(set, k);
+}
+
 window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k) {
-  cell *link = bucket_of(set, k);
+  cell *link = begin_of(set, thread, k);
   window *fresh = NULL;
   for (;;) {
     window *next;
@@ -166,11 +219,15 @@ window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k) {
   }
 }
 
-int64_t win_set_inserted(const win_set *set, int32_t thread) {
-  int64_t windows = 0;
-  for (const items *i = set->nursery[thread].windows; i; i = i->older) windows += i->used;
-  return windows;
+void win_set_lane_made(win_set *set, int32_t thread, window *w) {
+  nursery *n = &set->nursery[thread];
+  n->lanes++;
+  int32_t bits = n->shortcut_bits ? n->shortcut_bits : set->bucket_bits + 2;
+  if (n->lanes > INT64_C(1) << bits) shortcuts_grow(set, n);
+  if (n->shortcut_bits) shortcut_put(set, n, w);
 }
+
+int64_t win_set_lanes_made(const win_set *set, int32_t thread) { return set->nursery[thread].lanes; }
 
 uint8_t *win_set_state_new(win_set *set, int32_t thread) {
   return item_new(&set->nursery[thread].states, state_size(set->shape));
@@ -184,10 +241,6 @@ void win_set_state_return(win_set *set, int32_t thread) {
 }
 
 /* ---- for the reader ---- */
-
-static window *window_at(const win_set *set, const items *from, int64_t i) {
-  return (window *)(void *)((uint8_t *)(uintptr_t)from->data + (size_t)i * window_size(set->shape));
-}
 
 static bool window_is_empty(const win_set *set, window *w) {
   for (int32_t i = 0; i < set->shape->lanes; i++) {
@@ -255,9 +308,16 @@ static bool collect_all(const win_set *set, window_row *to, int64_t *n) {
   return true;
 }
 
+static int64_t inserted(const win_set *set, int32_t thread) {
+  READS(set->nursery[thread]);
+  int64_t windows = 0;
+  for (const items *i = set->nursery[thread].windows; i; i = i->older) windows += i->used;
+  return windows;
+}
+
 ps_code win_set_output(win_set *set, int32_t keys, const ps_type *key_types, out_rows *rows, ps_fault *fault) {
   int64_t windows = 0;
-  for (int32_t t = 0; t < set->shape->threads; t++) windows += win_set_inserted(set, t);
+  for (int32_t t = 0; t < set->shape->threads; t++) windows += inserted(set, t);
   window_row *row = memory_new((size_t)windows * sizeof *row);
   if (!row) return PS_NO_MEMORY;
   int64_t n;

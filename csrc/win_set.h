@@ -6,7 +6,9 @@
  *   bucket 1 -> k1 -> k7                 k4: | lane 0 | - | lane 2 | - |
  *
  * Each bucket is a list in the order of (hash, key). Windows are never removed one by one, the winset goes as a whole:
- * Michael's marks and tags are not needed, and a window once found stays a good place to search on from.
+ * Michael's marks and tags are not needed, and a window once found stays a good place to search on from. The number of
+ * buckets is fixed; a thread that meets many more keys than there are buckets keeps shortcuts of its own into the
+ * lists.
  *
  * Lanes. A tuple is added to the lane of the thread that brings it, so no state is written by two threads and nothing
  * is shared on the way but pointers that hardly ever change. A lane is made when its thread first adds to the window.
@@ -62,8 +64,8 @@ typedef struct {
 
 typedef struct win_set win_set;
 
-/* An empty winset. `buckets` is a power of two. NULL when out of memory. */
-win_set *win_set_new(const win_set_shape *shape, int64_t start, int64_t buckets);
+/* An empty winset with 2 ^ bucket_bits buckets. NULL when out of memory. */
+win_set *win_set_new(const win_set_shape *shape, int64_t start, int32_t bucket_bits);
 void win_set_free(win_set *set);
 
 int64_t win_set_start(const win_set *set);
@@ -74,9 +76,6 @@ window *win_set_find(win_set *set, const key *k);
 /* The window of the key, a new one if there is none. NULL when out of memory; the winset is as it was. */
 window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k);
 
-/* How many windows this thread has inserted. */
-int64_t win_set_inserted(const win_set *set, int32_t thread);
-
 /* Where the thread's state in the window is kept. */
 static inline uint8_t **win_set_lane(const win_set_shape *shape, window *w, int32_t thread) {
   return &w->lane[shape->lanes == 1 ? 0 : thread];
@@ -86,6 +85,10 @@ static inline uint8_t **win_set_lane(const win_set_shape *shape, window *w, int3
  */
 uint8_t *win_set_state_new(win_set *set, int32_t thread);
 void win_set_state_return(win_set *set, int32_t thread);
+
+/* The thread has made the window's lane its own; how often it has done so in this winset. */
+void win_set_lane_made(win_set *set, int32_t thread, window *w);
+int64_t win_set_lanes_made(const win_set *set, int32_t thread);
 
 /* Whether no tuple is in it: windows without a lane do not count. */
 bool win_set_is_empty(const win_set *set);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +218,10 @@ def memory_fail_after(allocations: int) -> None:
     lib.ps_memory_fail_after(allocations)
 
 
+#: How a ps_t_gate_tuple lies in memory: many are read faster at once than field by field.
+T_GATE_TUPLE = struct.Struct("=qQi4x")
+
+
 class TGateHandle:
     """A T-Gate in C; tuples carry tokens. Calls release the GIL, and any thread may make any call at any time."""
 
@@ -244,10 +249,10 @@ class TGateHandle:
         lib.ps_t_gate_close(self._gate, input)
 
     def get_ready_tuples(self, reader: int, most: int) -> list[tuple[int, int, int]]:
-        """Up to so many ready tuples as (ts, input, token)."""
+        """Up to so many ready tuples as (ts, token, input)."""
         out, got = ffi.new("ps_t_gate_tuple[]", most), ffi.new("int64_t *")
         lib.ps_t_gate_get_ready_tuples(self._gate, reader, most, out, got)
-        return [(out[i].ts, out[i].input, out[i].token) for i in range(got[0])]
+        return list(T_GATE_TUPLE.iter_unpack(ffi.buffer(out, got[0] * T_GATE_TUPLE.size)))
 
     def position(self, reader: int) -> int:
         """The least timestamp that can still reach the reader, as far as it has looked."""

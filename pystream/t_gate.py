@@ -110,7 +110,7 @@ class TGate:
         while len(out) < most:
             wanted = min(most - len(out), CHUNK)
             got = handle.get_ready_tuples(which, wanted)
-            out += [(ts, input, payloads_of[which].pop(token)) for ts, input, token in got]
+            out += [(ts, input, payloads_of[which].pop(token)) for ts, token, input in got]
             if len(got) < wanted:
                 break
         return out

@@ -23,13 +23,13 @@ DRIVERS = {
         *((f"{design} {threads} 1 2000 3", r"3 rounds of 1 x 2000 tuples") for design, threads in RUNS),
     ],
     "t_gate_stress": [
-        ("threads 3 2 1500 28", r"28 rounds of 3 x 1500 tuples, 2 readers"),
-        ("threads 1 1 3000 8", r"8 rounds of 1 x 3000 tuples, 1 readers"),
-        ("flat 100000", r"100000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
+        ("threads 3 2 400 28", r"28 rounds of 3 x 400 tuples, 2 readers"),
+        ("threads 1 1 1000 8", r"8 rounds of 1 x 1000 tuples, 1 readers"),
+        ("flat 20000", r"20000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
     ],
     "w_hive_stress": [
-        ("4 3000 12", r"12 rounds of 4 x 3000 tuples"),
-        ("1 3000 6", r"6 rounds of 1 x 3000 tuples"),
+        ("4 3000 14", r"14 rounds of 4 x 3000 tuples"),
+        ("1 3000 7", r"7 rounds of 1 x 3000 tuples"),
         ("3 100000 flat", r"1 rounds of 3 x 100000 tuples"),
     ],
 }

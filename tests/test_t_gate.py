@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
 import gc
 import itertools
 import random
+import shutil
+import subprocess
 import weakref
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +22,7 @@ from threads import run_together
 import pystream as ps
 from pystream import _native
 
+ROOT = Path(__file__).parent.parent
 FOREVER = (1 << 63) - 1
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
@@ -139,6 +144,12 @@ TestAgainstTheModel.settings = settings(stateful_step_count=30)
 # ---- the contract, case by case ----
 
 
+def test_the_example_in_the_documentation():
+    (example,) = doctest.DocTestFinder(recurse=False).find(ps.TGate, globs={"ps": ps})
+    assert doctest.DocTestRunner().run(example) == (0, len(example.examples))
+    assert example.examples
+
+
 def test_order_and_readiness():
     gate = ps.TGate(2)
     gate.insert_tuple(4, "b", 1)
@@ -160,6 +171,12 @@ def test_a_tuple_at_the_end_of_time_comes_before_the_end():
     assert gate.get_ready_tuples(9) == [(FOREVER, 1, "last")]
     assert gate.get_next_ready_tuple() is None
     assert gate.finished()
+
+
+def test_tuples_are_read_as_they_lie():
+    fields = dict(_native.ffi.typeof("ps_t_gate_tuple").fields)
+    assert [fields[name].offset for name in ("ts", "token", "input")] == [0, 8, 16]
+    assert _native.ffi.sizeof("ps_t_gate_tuple") == _native.T_GATE_TUPLE.size
 
 
 def test_every_reader_has_everything():
@@ -297,6 +314,25 @@ def check_ending(gate):
 def test_ending_in_the_middle():
     for _ in range(20):
         check_ending(ps.TGate(2))
+
+
+@pytest.fixture(scope="module", params=["-DPYSTREAM_SHAKE", "-DNDEBUG"], ids=["shaken", "at full speed"])
+def stress(request, tmp_path_factory):
+    """The C driver without Python and sanitizers; shaken threads give up the processor now and then (atomics.h)."""
+    cc = shutil.which("cc")
+    if cc is None:
+        pytest.skip("no C compiler; Debian's gcc will do")
+    driver = tmp_path_factory.mktemp("t_gate") / "stress"
+    core = [ROOT / "csrc" / f"{name}.c" for name in ("t_gate", "reclaim", "slab", "skip_list", "memory")]
+    flags = [request.param, "-std=c11", "-D_GNU_SOURCE", "-O2", "-I", ROOT / "csrc", "-pthread", "-o", driver]
+    subprocess.run([cc, *flags, ROOT / "tests/stress/t_gate_stress.c", *core], check=True)
+    return driver
+
+
+@pytest.mark.parametrize("run", ["threads 3 2 200 56", "threads 8 1 100 28", "flat 30000"])
+def test_c_threads(stress, run):
+    done = subprocess.run([stress, *run.split()], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 # ---- memory ----

@@ -439,6 +439,7 @@ def failing_calls():
     """Winsets, windows, lanes, wide sums, keys; two threads in the same windows."""
     rows = [(3, "a", 1e300, 0), (4, "b", -1.5, 1), (4, "a", 2.5e-300, 1), (9, None, 7, 0), (30, "c" * 40, math.inf, 0)]
     rows += [(31, i, float(i), 1) for i in range(20)]
+    rows += [(50, "i", 5, 0), (50, "i", 1 << 50, 1)]  # lanes of which only one has a wide sum
     return rows
 
 

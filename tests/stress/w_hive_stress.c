@@ -15,14 +15,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KEYS = 11, TICK = 3, AHEAD_MAX = 200, COLUMNS = 2 };
+enum { KEYS_MAX = 300, TICK = 3, AHEAD_MAX = 200, COLUMNS = 2 };
 
 typedef struct {
   int64_t size, advance;
   int32_t levels;
+  int64_t keys;
 } shape;
 
-static const shape shapes[] = {{10, 10, 0}, {10, 3, 1}, {3, 10, 2}, {64, 1, 3}, {7, 2, 8}, {1, 1, 1}};
+/* Few keys, several of one hash; or many, so that threads need shortcuts. */
+static const shape shapes[] = {{10, 10, 0, 11},         {10, 3, 1, 11}, {3, 10, 2, 11}, {64, 1, 3, 11},
+                               {500, 400, 0, KEYS_MAX}, {7, 2, 8, 11},  {1, 1, 1, 2}};
 
 typedef struct {
   w_hive *hive;
@@ -48,16 +51,17 @@ static void check(bool right, const char *what) {
 /* ---- the tuples: thread t's i-th ---- */
 
 static int64_t ts_of(int32_t t, int64_t i) { return i / TICK + t % 2; }
-static int64_t key_of(int32_t t, int64_t i) { return (i * 7 + i / 5 + t) % KEYS; }
+static int64_t key_of(shape s, int32_t t, int64_t i) { return (i * 7 + i / 5 + t) % s.keys; }
 static int64_t value_of(int32_t t, int64_t i) { return i % 1000 * 100 + t + 1; }
 
-static key *key_make(int64_t number) {
+static key *key_make(int64_t number, bool spread) {
   key *k = malloc(sizeof *k + 9);
-  k->hash = (uint64_t)number % 4; /* several keys of one hash */
+  k->hash = spread ? hash_mix((uint64_t)number + 1) : (uint64_t)number % 4;
   k->length = 9;
   memset(k->data, 0, 8);
   k->data[0] = 0;
   k->data[1] = 0x80; /* the sign of int64, flipped */
+  k->data[7] = (uint8_t)(number >> 8);
   k->data[8] = (uint8_t)number;
   return k;
 }
@@ -83,7 +87,7 @@ static void *update(void *argument) {
       continue;
     }
     value = value_of(t, i);
-    check(w_hive_update_windows(r->hive, t, ts, r->keys[key_of(t, i)], b, 0, NULL) == PS_OK, "no memory");
+    check(w_hive_update_windows(r->hive, t, ts, r->keys[key_of(r->shape, t, i)], b, 0, NULL) == PS_OK, "no memory");
     if (i % 97 == 0) w_hive_heartbeat(r->hive, t, ts);
     if (i % 511 == t) sched_yield();
   }
@@ -101,22 +105,23 @@ typedef struct {
 /* Windows times keys; all tuples of all threads, added one after the other. */
 static expected *expect(const run *r, int64_t *windows) {
   *windows = ts_of(1, r->tuples) / r->shape.advance + 1;
-  expected *all = calloc((size_t)(*windows * KEYS), sizeof *all);
+  expected *all = calloc((size_t)(*windows * r->shape.keys), sizeof *all);
   for (int32_t t = 0; t < r->threads; t++) {
     for (int64_t i = 0; i < r->tuples; i++) {
       for (int64_t n = ts_of(t, i) / r->shape.advance; n >= 0 && n * r->shape.advance + r->shape.size > ts_of(t, i);
            n--) {
-        all[n * KEYS + key_of(t, i)].n++;
-        all[n * KEYS + key_of(t, i)].sum += value_of(t, i);
+        expected *e = &all[n * r->shape.keys + key_of(r->shape, t, i)];
+        e->n++;
+        e->sum += value_of(t, i);
       }
     }
   }
   return all;
 }
 
-static int64_t keys_in(const expected *window) {
+static int64_t keys_in(const run *r, const expected *all, int64_t n) {
   int64_t keys = 0;
-  for (int k = 0; k < KEYS; k++) keys += window[k].n > 0;
+  for (int64_t k = 0; k < r->shape.keys; k++) keys += all[n * r->shape.keys + k].n > 0;
   return keys;
 }
 
@@ -127,11 +132,11 @@ static int64_t number_at(const out_rows *rows, int32_t column, int64_t row) {
 /* The winset's rows, and that no window before it was left out. */
 static void compare(const run *r, const expected *all, const out_rows *rows, int64_t *next) {
   int64_t n = number_at(rows, 0, 0) / r->shape.advance;
-  for (; *next < n; ++*next) check(keys_in(&all[*next * KEYS]) == 0, "a winset was left out");
+  for (; *next < n; ++*next) check(keys_in(r, all, *next) == 0, "a winset was left out");
   check(*next == n, "a winset came twice or out of order");
-  check(rows->rows == keys_in(&all[n * KEYS]), "not all keys, or a key twice");
+  check(rows->rows == keys_in(r, all, n), "not all keys, or a key twice");
   for (int64_t i = 0; i < rows->rows; i++) {
-    const expected *e = &all[n * KEYS + number_at(rows, 1, i)];
+    const expected *e = &all[n * r->shape.keys + number_at(rows, 1, i)];
     check(number_at(rows, 2, i) == e->n && number_at(rows, 3, i) == e->sum, "a window is not complete");
     check(i == 0 || number_at(rows, 1, i - 1) < number_at(rows, 1, i), "keys out of order");
   }
@@ -168,7 +173,7 @@ static void read_all(run *r, const expected *all, int64_t windows) {
     rows.rows = 0;
     win_set_free(set);
   }
-  for (; all && next < windows; next++) check(keys_in(&all[next * KEYS]) == 0, "the last winsets are missing");
+  for (; all && next < windows; next++) check(keys_in(r, all, next) == 0, "the last winsets are missing");
   out_rows_free(&rows);
 }
 
@@ -183,8 +188,8 @@ static void round_once(int32_t threads, int64_t tuples, shape s, bool flat) {
   run r = {.shape = s, .threads = threads, .tuples = tuples, .flat = flat};
   r.hive = w_hive_new(s.size, s.advance, &functions, threads, false, s.levels);
   check(r.hive != NULL, "no memory");
-  r.keys = calloc(KEYS, sizeof *r.keys);
-  for (int64_t i = 0; i < KEYS; i++) r.keys[i] = key_make(i);
+  r.keys = calloc((size_t)s.keys, sizeof *r.keys);
+  for (int64_t i = 0; i < s.keys; i++) r.keys[i] = key_make(i, s.keys == KEYS_MAX);
   int64_t windows = 0;
   expected *all = flat ? NULL : expect(&r, &windows);
   pthread_t *ids = calloc((size_t)threads, sizeof *ids);
@@ -197,7 +202,7 @@ static void round_once(int32_t threads, int64_t tuples, shape s, bool flat) {
   for (int32_t i = 0; i < threads; i++) pthread_join(ids[i], NULL);
   w_hive_free(r.hive);
   aggregates_free(&functions);
-  for (int64_t i = 0; i < KEYS; i++) free(r.keys[i]);
+  for (int64_t i = 0; i < s.keys; i++) free(r.keys[i]);
   free(r.keys);
   free(all);
   free(ids);
