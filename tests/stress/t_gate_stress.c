@@ -25,11 +25,12 @@ typedef struct {
   int64_t tuples;
   int64_t batch;
   int64_t inputs;
-  ps_counter *left_behind; /* per input: tuples that reader 0 has had; NULL: feed without looking */
+  ps_counter *left_behind; /* per input: tuples that reader 0 has had */
+  int64_t ahead;           /* no input is further ahead of reader 0 */
   int64_t failures;
 } worker;
 
-enum { BATCH_MAX = 64, AHEAD = 4096 };
+enum { BATCH_MAX = 64, AHEAD = 4096, ALONE = 0 };
 
 static uint64_t roll(uint64_t *state) { return *state = hash_mix(*state + 0x9e3779b97f4a7c15u); }
 
@@ -39,7 +40,14 @@ static bool fail(worker *w, const char *what, int64_t at) {
 }
 
 static void pace(const worker *w, int64_t sent) {
-  while (w->left_behind && sent - ps_counter_get(&w->left_behind[w->number]) > AHEAD) sched_yield();
+  while (sent - ps_counter_get(&w->left_behind[w->number]) > w->ahead) sched_yield();
+}
+
+/* A heartbeat, and a pause in which the others go on and what lies before it is freed. */
+static void promise(worker *w, int64_t ts, uint64_t pauses) {
+  ps_fault fault;
+  if (t_gate_heartbeat(w->gate, w->number, ts, &fault) != PS_OK) fail(w, "heartbeat refused", ts);
+  while (pauses-- > 0) sched_yield();
 }
 
 /* Timestamps with ties within and across inputs, heartbeats in between, gaps now and then. */
@@ -59,7 +67,7 @@ static void *feed(void *argument) {
     if (code != PS_OK) fail(w, "insert refused", i);
     i += n;
     if (roll(&dice) % 16 == 0) ts += (int64_t)(roll(&dice) % 40);
-    if (roll(&dice) % 8 == 0 && t_gate_heartbeat(w->gate, w->number, ts, &fault) != PS_OK) fail(w, "heartbeat", i);
+    if (roll(&dice) % 8 == 0) promise(w, ts += (int64_t)(roll(&dice) % 40), roll(&dice) % 8);
   }
   t_gate_close(w->gate, w->number);
   return NULL;
@@ -87,7 +95,7 @@ static void *read_all(void *argument) {
     if (got && out[0].ts < position) fail(w, "position was too far", position);
     position = t_gate_position(w->gate, w->number);
     if (position < last.ts) fail(w, "position is behind", position);
-    for (int64_t k = 0; got && w->left_behind && k < w->inputs; k++) ps_counter_set(&w->left_behind[k], had[k]);
+    for (int64_t k = 0; got && w->number == 0 && k < w->inputs; k++) ps_counter_set(&w->left_behind[k], had[k]);
     if (code == PS_EMPTY) sched_yield();
   }
   for (int64_t k = 0; k < w->inputs; k++) {
@@ -125,15 +133,18 @@ static int64_t join(const pthread_t *ids, const worker *workers, int32_t from, i
   return failures;
 }
 
-/* All threads together, or first the inputs and then the readers. */
-static int64_t run_threads(t_gate_options options, int64_t tuples, int64_t batch, bool together) {
+/* All threads together, no input too far ahead; or, with ALONE, first the inputs and then the readers. */
+static int64_t run_threads(t_gate_options options, int64_t tuples, int64_t batch, int64_t ahead) {
   t_gate *gate;
   if (t_gate_new(&options, &gate) != PS_OK) abort();
   int32_t inputs = options.inputs, threads = inputs + options.readers;
+  bool together = ahead != ALONE;
+  ps_counter *left_behind = calloc((size_t)inputs, sizeof *left_behind);
   worker *workers = calloc((size_t)threads, sizeof *workers);
   pthread_t *ids = calloc((size_t)threads, sizeof *ids);
   for (int32_t i = 0; i < threads; i++) {
-    workers[i] = (worker){gate, i < inputs ? i : i - inputs, tuples, batch, inputs, NULL, 0};
+    int32_t number = i < inputs ? i : i - inputs;
+    workers[i] = (worker){gate, number, tuples, batch, inputs, left_behind, together ? ahead : tuples, 0};
   }
   start(ids, workers, 0, inputs, feed);
   if (together) start(ids, workers, inputs, threads, read_all);
@@ -144,6 +155,7 @@ static int64_t run_threads(t_gate_options options, int64_t tuples, int64_t batch
   }
   failures += join(ids, workers, inputs, threads) + misplaced(gate);
   t_gate_free(gate);
+  free(left_behind);
   free(workers);
   free(ids);
   return failures;
@@ -156,7 +168,7 @@ static int threads_mode(int32_t inputs, int32_t readers, int64_t tuples, int rou
     if (i % 4 != 3) options.count_every = 1 + i % 7;
     if (i % 2 == 0) options.slab_bytes = 1;
     if (i % 2 == 0) options.slab_spares = -1;
-    if (run_threads(options, tuples, i % 3 ? 9 : 1, i % 7 != 6)) return 1;
+    if (run_threads(options, tuples, i % 3 ? 9 : 1, i % 7 == 6 ? ALONE : i % 7 < 4 ? 12 : tuples)) return 1;
   }
   if (ps_memory_live() != 0) {
     printf("%lld allocations left\n", (long long)ps_memory_live());
@@ -199,10 +211,10 @@ static int flat_mode(int64_t tuples) {
   t_gate_heartbeat(gate, 2, INT64_MAX, &fault); /* idle from now on */
   t_gate_close(gate, 3);
   for (int32_t k = 0; k < 2; k++) {
-    workers[k] = (worker){gate, k, tuples / 2, BATCH_MAX, 4, left_behind, 0};
+    workers[k] = (worker){gate, k, tuples / 2, BATCH_MAX, 4, left_behind, AHEAD, 0};
     pthread_create(&ids[k], NULL, feed, &workers[k]);
   }
-  workers[2] = (worker){gate, 0, tuples / 2 * 2, BATCH_MAX, 4, left_behind, 0};
+  workers[2] = (worker){gate, 0, tuples / 2 * 2, BATCH_MAX, 4, left_behind, AHEAD, 0};
   int64_t early = 0, rss_early = 0, most = read_watching(gate, &workers[2], &early, &rss_early);
   for (int k = 0; k < 2; k++) pthread_join(ids[k], NULL);
   t_gate_free(gate);
@@ -215,7 +227,7 @@ static int speed_mode(int32_t inputs, int64_t tuples, int64_t batch) {
   t_gate_options options = {.inputs = inputs, .readers = 1};
   struct timespec from, to;
   clock_gettime(CLOCK_MONOTONIC, &from);
-  if (run_threads(options, tuples / inputs, batch, true)) return 1;
+  if (run_threads(options, tuples / inputs, batch, AHEAD)) return 1;
   clock_gettime(CLOCK_MONOTONIC, &to);
   double seconds = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
   printf("%d inputs, batches of up to %lld: %.1f million tuples/s\n", inputs, (long long)batch,
