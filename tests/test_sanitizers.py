@@ -22,6 +22,12 @@ DRIVERS = {
         *((f"{design} {threads} 4 2000 6", r"6 rounds of 4 x 2000 tuples") for design, threads in RUNS),
         *((f"{design} {threads} 1 2000 3", r"3 rounds of 1 x 2000 tuples") for design, threads in RUNS),
     ],
+    "history": [
+        ("ms_queue 4 200 20 1", r"(?s)# .* @ \d+ \d+"),
+        ("win_set 4 100 20 1", r"(?s)#\n.* @ \d+ \d+"),
+        ("w_hive 3 100 20 1", r"(?s)# .* @ \d+ \d+"),
+        ("t_gate 4 100 20 1", r"(?s)# .* @ \d+ \d+"),
+    ],
     "t_gate_stress": [
         ("threads 3 2 400 28", r"28 rounds of 3 x 400 tuples, 2 readers"),
         ("threads 1 1 1000 8", r"8 rounds of 1 x 1000 tuples, 1 readers"),

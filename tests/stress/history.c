@@ -6,7 +6,7 @@
  * Each round makes a structure anew, of a shape that the seed decides, and lets the threads make that many calls each.
  * A call is stamped before and after from one counter. Stamps are sequentially consistent fetch-and-adds, so what the
  * calls do is a little more orderly than in real life; the model build covers what this hides. On few cores calls
- * seldom meet, so the tests also build a core whose AT(label) is yield_sometimes(): threads change in the middle of
+ * seldom meet, so the tests also build all of it with PYSTREAM_SHAKE (atomics.h): threads change in the middle of
  * calls. Prints
  *
  *   # SHAPE...                                         per round
@@ -68,13 +68,6 @@ static void check(bool right, const char *what) {
   if (right) return;
   fprintf(stderr, "%s\n", what);
   exit(1);
-}
-
-/* Gives the core away before about every fourth access to shared memory. */
-void yield_sometimes(void);
-void yield_sometimes(void) {
-  static _Thread_local uint64_t count;
-  if (hash_mix((uint64_t)(uintptr_t)&count + count++) % 4 == 0) sched_yield();
 }
 
 /* ---- recording ---- */
