@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "exact_sum.h"
-
 /* ---- count ---- */
 
 static bool count_add(const aggregate *a, void *state, const column *c, int64_t row) {
@@ -30,12 +28,7 @@ static ps_code count_finish(const aggregate *a, const void *state, out_rows *row
   return put_bits(rows, to, *(const uint64_t *)state);
 }
 
-/* ---- sum and avg of integers: 128 bits hold 2^64 values of 64 bits, so only the final result can be too large ---- */
-
-typedef struct {
-  int128 sum;
-  int64_t n;
-} integer_state;
+/* ---- sum and avg of integers ---- */
 
 static bool integer_add(const aggregate *a, void *state, const column *c, int64_t row) {
   integer_state *s = state;
@@ -84,11 +77,6 @@ static ps_code integer_avg_finish(const aggregate *a, const void *state, out_row
 
 /* ---- sum and avg of floats ---- */
 
-typedef struct {
-  ps_exact_sum sum;
-  int64_t n;
-} float_state;
-
 static bool float_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
   float_state *s = state;
@@ -126,11 +114,6 @@ static ps_code float_avg_finish(const aggregate *a, const void *state, out_rows 
 static void float_drop(void *state) { exact_sum_clear(&((float_state *)state)->sum); }
 
 /* ---- min, max, first, last of fixed-width values ---- */
-
-typedef struct {
-  uint64_t bits;
-  int64_t n;
-} value_state;
 
 static bool min_add(const aggregate *a, void *state, const column *c, int64_t row) {
   value_state *s = state;
@@ -184,13 +167,7 @@ static ps_code value_finish(const aggregate *a, const void *state, out_rows *row
   return s->n ? put_bits(rows, to, s->bits) : put_null(rows, to);
 }
 
-/* ---- min, max, first, last of strings: the state owns a copy, since the batch goes before the window does ---- */
-
-typedef struct {
-  uint8_t *data;
-  int64_t length, capacity;
-  bool any; /* false: none yet */
-} bytes_state;
+/* ---- min, max, first, last of strings ---- */
 
 static bool bytes_keep(bytes_state *s, bytes b) {
   if (!memory_grow((void **)&s->data, &s->capacity, b.length + 1, 1)) return false;
@@ -328,9 +305,9 @@ bool aggregates_init(aggregates *all, const ps_query *query) {
     ps_type type = from->column < 0 ? PS_I64 : query->column_types[from->column];
     const routine *run = routine_for(from->function, type);
     assert(run->add && "pystream/plan.py lets no other function and type through");
-    all->each[i] = (aggregate){from->column,        from->mask,   type,        all->state_size,
-                               type_is_bytes(type), run->add,     run->finish, run->drop,
-                               run->reserve,        run->combine, run->size};
+    all->each[i] =
+        (aggregate){from->function, from->column, from->mask, type,         all->state_size, type_is_bytes(type),
+                    run->add,       run->finish,  run->drop,  run->reserve, run->combine,    run->size};
     all->state_size += (int64_t)((run->size + 15) / 16 * 16);
     all->combines = all->combines && run->combine;
     all->reserves = all->reserves || run->reserve;

@@ -8,11 +8,13 @@
 
 #include "base.h"
 #include "batch.h"
+#include "exact_sum.h"
 #include "output.h"
 
 typedef struct aggregate aggregate;
 
 struct aggregate {
+  ps_function function;
   int32_t column;
   int32_t mask;
   ps_type type;   /* of the column; PS_I64 where there is none */
@@ -34,6 +36,30 @@ typedef struct {
   bool reserves;      /* some of them allocate in add */
   aggregate *each;
 } aggregates;
+
+/* Sums and averages: 128 bits hold 2^64 values of 64 bits, so only the final result of integers can be too large. */
+typedef struct {
+  int128 sum;
+  int64_t n;
+} integer_state;
+
+typedef struct {
+  ps_exact_sum sum;
+  int64_t n;
+} float_state;
+
+/* min, max, first, last of fixed-width values, */
+typedef struct {
+  uint64_t bits;
+  int64_t n;
+} value_state;
+
+/* and of strings: the state owns a copy, since the batch goes before the window does. */
+typedef struct {
+  uint8_t *data;
+  int64_t length, capacity;
+  bool any; /* false: none yet */
+} bytes_state;
 
 bool aggregates_init(aggregates *all, const ps_query *query);
 void aggregates_free(aggregates *all);

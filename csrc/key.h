@@ -46,6 +46,9 @@ typedef struct {
 bool key_table_init(key_table *t);
 void key_table_free(key_table *t);
 
+/* The key that is encoded as these bytes, which are stored if they are new. NULL when out of memory. */
+const key *key_table_key(key_table *t, const uint8_t *data, int64_t length);
+
 void key_cache_init(key_cache *c, key_table *t);
 void key_cache_free(key_cache *c);
 
