@@ -93,7 +93,7 @@ def test_reduction_of_stacks(program):
         Program("t_gate", [[("insert", 0, 1, 1)], [("get", 0)]], (1, 1, 1, 1, 1, 1, -1), after=[("get", 0)]),
         Program("t_gate", [[("close", 0)], [("heartbeat", 1, 2)]], (2, 1, 1, 1, 1, 1, -1), after=[("get", 0)]),
         Program("w_hive", [[("update", 0, 1, 0, 1), ("close", 0)], [("get_next_winset",)]], (2, 2, 1, 1)),
-        Program("win_set", [[("find_or_insert", 0, 1, 0)], [("find_or_insert", 2, 2, 1)], [("find", 2)]], (2, 1)),
+        Program("win_set", [[("find_or_insert", 0, 1, 0)], [("find_or_insert", 2, 2, 1)], [("find", 2)]], (2, 0)),
         Program("ms_queue", [[("enqueue", 1)], [("peek",), ("is_empty",)]], after=[("dequeue",)]),
     ],
     ids=lambda program: program.subject,

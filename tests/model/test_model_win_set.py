@@ -11,7 +11,7 @@ from judge import SCHEDULES, broken_by, judge_all, judge_run, stronger_than_rela
 
 from pystream.model import Program
 
-ONE_BUCKET = (3, 1)
+ONE_BUCKET = (3, 0)  # threads, bucket_bits
 
 
 def calls(thread, count, keys=(0, 2)):
