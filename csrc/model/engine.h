@@ -31,6 +31,7 @@ typedef struct {
   moment knows;
   const char *label, *file;
   int32_t line;
+  bool labelled;   /* since its last access */
   int32_t call;    /* index of the program's call under way, or -1 */
   bool fresh;      /* the call under way has not taken a step yet */
   bool over, dead; /* has no more calls; has been killed */

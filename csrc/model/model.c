@@ -14,7 +14,8 @@
  *       thread that nothing tells that it was set up: found in every execution in which nothing orders the two.
  *   M3  Use after free, freeing what somebody may still use, freeing twice, leaks. Nothing freed is used again.
  *   M4  Allocations that fail, threads that are stalled or stop for ever at any step.
- *   M5  A call begins with its first access and returns with its last one: of all the histories that differ only in
+ *   M5  Every access to a cell has a label of its own (AT), so that a trace can be read beside the spec.
+ *   M6  A call begins with its first access and returns with its last one: of all the histories that differ only in
  * what threads do between accesses, this has the strictest order, so it is linearizable only if they all are. Not
  * modelled N1  Loads that see a store that comes later in the execution (load buffering): forbidden here, allowed by
  * C11 for relaxed accesses only, shown by no compiler and machine for code whose stores depend on its loads. N2  Fences
@@ -198,6 +199,10 @@ static void call_begin(model_answer *answer) {
 void execution_step(uintptr_t address) {
   int me = execution.running;
   thread *self = &execution.threads[me];
+  if (address && !self->labelled) {
+    execution_fail(MODEL_ASSERTION, "thread %d: an access without a label of its own, after %s", me, here());
+  }
+  self->labelled = false;
   if (execution.parallel) {
     post(me);
     if (execution.steps == MODEL_STEPS_MAX)
