@@ -124,8 +124,8 @@ typedef struct {
   int64_t bad;     /* executions with a bad verdict */
   int32_t whole;   /* 1: everything within the bounds has been explored */
   int32_t longest; /* execution, in steps */
-  int32_t gap;     /* the longest run of steps in which no call ended */
-  int32_t bound;   /* probes: the most steps that running threads take until one call ends */
+  int32_t gap;     /* the longest run of steps in which no call ended, in the executions that were run */
+  int32_t bound;   /* probes: the most steps that running threads, by turns, take until one of their calls ends */
   int64_t probes;
   int64_t histories;
   const model_history *history; /* valid until the next call */

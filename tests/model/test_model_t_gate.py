@@ -145,6 +145,7 @@ def test_stopped_threads_and_failing_allocations():
 def test_lock_freedom():
     """From every state, whoever is stalled, some call of the others ends within B steps."""
     assert judge_all(programs(1, 1, gets=1), probe=True)["bound"] <= 17
+    assert judge_all(programs(1, 1, gets=1, parameters=TOWERS), probe=True)["bound"] <= 19
     assert judge_all(programs(2, gets=2), probe=True)["bound"] <= 17
 
 
