@@ -83,6 +83,13 @@ win_set *win_set_new(const win_set_shape *shape, int64_t start, int32_t bucket_b
   return set;
 }
 
+static int64_t inserted(const win_set *set, int32_t thread) {
+  READS(set->nursery[thread]);
+  int64_t windows = 0;
+  for (const items *i = set->nursery[thread].windows; i; i = i->older) windows += i->used;
+  return windows;
+}
+
 static void drop_states(const win_set *set, const items *states) {
   size_t size = state_size(set->shape);
   for (; states; states = states->older) {
@@ -96,7 +103,7 @@ void win_set_free(win_set *set) {
   if (!set) return;
   for (int32_t i = 0; i < set->shape->threads; i++) {
     READS(set->nursery[i]);
-    if (set->shape->windows) ps_counter_add(set->shape->windows, -win_set_inserted(set, i));
+    if (set->shape->windows) ps_counter_add(set->shape->windows, -inserted(set, i));
     drop_states(set, set->nursery[i].states);
     items_free(set->nursery[i].states);
     items_free(set->nursery[i].windows);
@@ -304,13 +311,6 @@ static bool collect_all(const win_set *set, window_row *to, int64_t *n) {
     *n += more;
   }
   return true;
-}
-
-static int64_t inserted(const win_set *set, int32_t thread) {
-  READS(set->nursery[thread]);
-  int64_t windows = 0;
-  for (const items *i = set->nursery[thread].windows; i; i = i->older) windows += i->used;
-  return windows;
 }
 
 ps_code win_set_output(win_set *set, int32_t keys, const ps_type *key_types, out_rows *rows, ps_fault *fault) {

@@ -267,4 +267,5 @@ void model_at(const char *label, const char *file, int line) {
   self->label = label;
   self->file = file;
   self->line = line;
+  self->labelled = true;
 }

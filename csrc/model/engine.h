@@ -31,6 +31,7 @@ typedef struct {
   moment knows;
   const char *label, *file;
   int32_t line;
+  bool labelled;   /* since its last access */
   int32_t call;    /* index of the program's call under way, or -1 */
   bool fresh;      /* the call under way has not taken a step yet */
   bool over, dead; /* has no more calls; has been killed */
@@ -87,6 +88,9 @@ typedef struct {
 } driver;
 
 extern driver execution_driver;
+
+/* The candidate of the set whose turn it is after thread `last`; -1 if there is none. */
+int next_in_turn(unsigned set, int last, const int *candidates, int count);
 
 /* Called at the end of every call while the threads run. */
 extern void (*execution_on_return)(void);

@@ -238,12 +238,7 @@ static int probe_pick(const int *candidates, int count) {
     execution_fail(MODEL_ENDLESS, "%s: no call ends within %d steps while only threads %#x (a set) run", here(),
                    PROBE_STEPS_MAX, probe.running);
   }
-  for (int i = 1; i <= THREADS; i++) {
-    int t = (probe.turn + i) % THREADS;
-    for (int k = 0; k < count; k++)
-      if (candidates[k] == t && (probe.running >> t & 1)) return probe.turn = t;
-  }
-  return -1;
+  return probe.turn = next_in_turn(probe.running, probe.turn, candidates, count);
 }
 
 static int probe_choose(model_kind kind, int options, int32_t at) {
@@ -269,6 +264,32 @@ static void budgets(void) {
   execution.kills_left = bounds.kills;
 }
 
+/* ---- the search ---- */
+
+/* The decisions of the execution that has just run, as a list: those before step `end`. */
+static int32_t decisions_made(model_decision *list, int32_t end) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < depth; i++) {
+    const node *n = &nodes[i];
+    int32_t value = n->chosen, kind = n->kind;
+    if (n->picks) {
+      kind = MODEL_SWITCH;
+      for (value = 0; n->order[value] != n->thread;) value++;
+    }
+    if (value && (n->at < end || !n->picks)) list[count++] = (model_decision){n->at, kind, value};
+  }
+  return count;
+}
+
+/* `probed`: the step from which on a probe ran, or -1. */
+static void record(const model_program *program, const model_outcome *outcome, int32_t probed) {
+  static model_decision list[NODES_MAX + 1];
+  if (!histories_add(execution.answer, program, outcome->verdict)) return;
+  int32_t count = decisions_made(list, probed < 0 ? MODEL_STEPS_MAX : probed);
+  if (probed >= 0) list[count++] = (model_decision){probed, MODEL_ONLY, (int32_t)probe.running};
+  histories_explain(list, count);
+}
+
 /* From the state before each fresh step: every set of threads runs while the others are stalled. */
 static bool probe_states(const model_program *program, int32_t steps, model_outcome *outcome) {
   execution_driver = prober;
@@ -286,33 +307,12 @@ static bool probe_states(const model_program *program, int32_t steps, model_outc
       budgets();
       execution_run(program, outcome);
       fine = outcome->verdict == MODEL_FINE;
+      if (!fine) record(program, outcome, s);
     }
   }
   execution_driver = explorer;
   execution_on_return = NULL;
   return fine;
-}
-
-/* ---- the search ---- */
-
-/* The decisions of the execution that has just run, as a list. */
-static int32_t decisions_made(model_decision *list) {
-  int32_t count = 0;
-  for (int32_t i = 0; i < position; i++) {
-    const node *n = &nodes[i];
-    int32_t value = n->chosen, kind = n->kind;
-    if (n->picks) {
-      kind = MODEL_SWITCH;
-      for (value = 0; n->order[value] != n->thread;) value++;
-    }
-    if (value) list[count++] = (model_decision){n->at, kind, value};
-  }
-  return count;
-}
-
-static void record(const model_program *program, const model_outcome *outcome) {
-  static model_decision list[NODES_MAX];
-  if (histories_add(execution.answer, program, outcome->verdict)) histories_explain(list, decisions_made(list));
 }
 
 static void run_next(const model_program *program, model_found *found, model_outcome *outcome) {
@@ -327,7 +327,7 @@ static void run_next(const model_program *program, model_found *found, model_out
     found->blocked++;
   } else {
     found->executions++;
-    record(program, outcome);
+    record(program, outcome, -1);
   }
   if (outcome->steps > found->longest) found->longest = outcome->steps;
   if (outcome->gap > found->gap) found->gap = outcome->gap;

@@ -14,7 +14,8 @@
  *       thread that nothing tells that it was set up: found in every execution in which nothing orders the two.
  *   M3  Use after free, freeing what somebody may still use, freeing twice, leaks. Nothing freed is used again.
  *   M4  Allocations that fail, threads that are stalled or stop for ever at any step.
- *   M5  A call begins with its first access and returns with its last one: of all the histories that differ only in
+ *   M5  Every access to a cell has a label of its own (AT), so that a trace can be read beside the spec.
+ *   M6  A call begins with its first access and returns with its last one: of all the histories that differ only in
  * what threads do between accesses, this has the strictest order, so it is linearizable only if they all are. Not
  * modelled N1  Loads that see a store that comes later in the execution (load buffering): forbidden here, allowed by
  * C11 for relaxed accesses only, shown by no compiler and machine for code whose stores depend on its loads. N2  Fences
@@ -156,7 +157,7 @@ static int candidates_now(int *candidates) {
 static void pass_on(fiber *from) {
   int candidates[THREADS], count = candidates_now(candidates);
   if (count == 0) {
-    fiber_switch(from, &fibers[0]);
+    if (from != &fibers[0]) fiber_switch(from, &fibers[0]);
     return;
   }
   int next = execution_driver.pick(candidates, count);
@@ -198,6 +199,10 @@ static void call_begin(model_answer *answer) {
 void execution_step(uintptr_t address) {
   int me = execution.running;
   thread *self = &execution.threads[me];
+  if (address && !self->labelled) {
+    execution_fail(MODEL_ASSERTION, "thread %d: an access without a label of its own, after %s", me, here());
+  }
+  self->labelled = false;
   if (execution.parallel) {
     post(me);
     if (execution.steps == MODEL_STEPS_MAX)
@@ -368,7 +373,23 @@ static int32_t decided(model_kind kind, int32_t at) {
   return 0;
 }
 
+int next_in_turn(unsigned set, int last, const int *candidates, int count) {
+  for (int i = 1; i <= THREADS; i++) {
+    int t = (last + i) % THREADS;
+    for (int k = 0; k < count; k++) {
+      if (candidates[k] == t && (set >> t & 1)) return t;
+    }
+  }
+  return -1;
+}
+
 static int list_pick(const int *candidates, int count) {
+  for (int32_t i = 0; i < listed_count; i++) {
+    if (listed[i].kind == MODEL_ONLY && listed[i].step <= execution.steps) {
+      return next_in_turn((unsigned)listed[i].value, listed[i].step < execution.steps ? execution.running : 0,
+                          candidates, count);
+    }
+  }
   int32_t other = decided(MODEL_SWITCH, execution.steps);
   return candidates[other > 0 ? other % count : 0];
 }

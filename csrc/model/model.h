@@ -38,7 +38,8 @@ typedef enum {
   MODEL_STALE,  /* the load or swap of this step sees the value-th message before the newest; a store goes in there */
   MODEL_FAIL,   /* an allocation fails; `step` is its number among all since the threads started, from 1 */
   MODEL_KILL,   /* the thread that ran until this step never runs again */
-  MODEL_STALL   /* the thread that ran until this step waits until no other can run */
+  MODEL_STALL,  /* the thread that ran until this step waits until no other can run */
+  MODEL_ONLY    /* from this step on only the threads of the set `value` run (bit t: thread t), by turns */
 } model_kind;
 
 typedef struct {
@@ -123,8 +124,8 @@ typedef struct {
   int64_t bad;     /* executions with a bad verdict */
   int32_t whole;   /* 1: everything within the bounds has been explored */
   int32_t longest; /* execution, in steps */
-  int32_t gap;     /* the longest run of steps in which no call ended */
-  int32_t bound;   /* probes: the most steps that running threads take until one call ends */
+  int32_t gap;     /* the longest run of steps in which no call ended, in the executions that were run */
+  int32_t bound;   /* probes: the most steps that running threads, by turns, take until one of their calls ends */
   int64_t probes;
   int64_t histories;
   const model_history *history; /* valid until the next call */

@@ -25,6 +25,7 @@ static const char *const litmus_operations[] = {"load(cell, order)",
                                                 "load_add_load(first, added, last, order)",
                                                 "leak()",
                                                 "wild(address)",
+                                                "unlabelled(cell)",
                                                 NULL};
 
 /* As model_event numbers them. */
@@ -44,10 +45,23 @@ static void *litmus_create(const int64_t *parameter) {
   return o;
 }
 
-static uint64_t litmus_load(const cell *c, int64_t order) { return CELL_LOAD(c, order_from(order)); }
-static void litmus_store(cell *c, uint64_t value, int64_t order) { CELL_STORE(c, value, order_from(order)); }
-static uint64_t litmus_add(cell *c, uint64_t n, int64_t order) { return CELL_ADD(c, n, order_from(order)); }
+static uint64_t litmus_load(const cell *c, int64_t order) {
+  AT(litmus);
+  return CELL_LOAD(c, order_from(order));
+}
+
+static void litmus_store(cell *c, uint64_t value, int64_t order) {
+  AT(litmus);
+  CELL_STORE(c, value, order_from(order));
+}
+
+static uint64_t litmus_add(cell *c, uint64_t n, int64_t order) {
+  AT(litmus);
+  return CELL_ADD(c, n, order_from(order));
+}
+
 static bool litmus_swap(cell *c, const int64_t *a) {
+  AT(litmus);
   uint64_t expected = (uint64_t)a[1];
   return CELL_SWAP(c, &expected, (uint64_t)a[2], order_from(a[3]), order_from(a[4]));
 }
@@ -67,8 +81,10 @@ static void litmus_plain(litmus_object *o, int32_t operation, const int64_t *a, 
     memory_free(o->plain);
   } else if (operation == 10) {
     answer_with(answer, memory_new(8) != NULL);
-  } else {
+  } else if (operation == 11) {
     answer_with(answer, *(volatile int64_t *)(uintptr_t)a[0]);
+  } else {
+    answer_with(answer, (int64_t)CELL_LOAD(&o->cells[a[0]], order_from(0)));
   }
 }
 
@@ -86,7 +102,6 @@ static void litmus_several(litmus_object *o, int32_t operation, const int64_t *a
 static void litmus_call(void *object, int32_t operation, const int64_t *a, model_answer *answer) {
   litmus_object *o = object;
   cell *c = &o->cells[operation < 4 ? a[0] : 0];
-  AT(litmus);
   if (operation == 8 || operation == 9) {
     litmus_several(o, operation, a, answer);
     return;

@@ -146,14 +146,21 @@ typedef struct {
 
 static const char *const set_operations[] = {"find_or_insert(key, window, thread)", "find(key)", NULL};
 
-/* Parameters: threads, buckets. */
+/* Parameters: threads, bucket_bits. */
 static void *set_create(const int64_t *parameter) {
   set_object *o = memory_new(sizeof *o);
   surroundings_init(&o->around, 1, 1);
   int32_t threads = (int32_t)parameter[0];
   o->shape = (win_set_shape){.functions = &o->around.functions, .threads = threads, .lanes = threads};
-  o->set = win_set_new(&o->shape, 0, parameter[1]);
+  o->set = win_set_new(&o->shape, 0, (int32_t)parameter[1]);
   return o;
+}
+
+static bool set_has(const set_object *o, const window *w) {
+  for (int32_t i = 0; i < o->named_count; i++) {
+    if (o->named[i].at == w) return true;
+  }
+  return false;
 }
 
 static void set_name(const set_object *o, const window *w, model_answer *answer) {
@@ -171,10 +178,9 @@ static void set_call(void *object, int32_t operation, const int64_t *a, model_an
     return;
   }
   int32_t t = (int32_t)a[2];
-  int64_t inserted = win_set_inserted(o->set, t);
   const window *w = win_set_find_or_insert(o->set, t, k);
   answer_with(answer, w ? PS_OK : PS_NO_MEMORY);
-  if (w && win_set_inserted(o->set, t) > inserted) {
+  if (w && !set_has(o, w)) { /* nobody else has inserted it */
     assert(o->named_count < WINDOWS_MAX);
     o->named[o->named_count].at = w;
     o->named[o->named_count++].name = a[1];

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
-KINDS = ("switch", "stale", "fail", "kill", "stall")
+KINDS = ("switch", "stale", "fail", "kill", "stall", "only")
 VERDICTS = ("fine", "race", "freed", "twice", "leak", "assertion", "crash", "endless", "misuse")
 
 

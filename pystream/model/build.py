@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,15 +26,15 @@ PRELUDE = '#include "base.h"\n#include "model/model.h"\n'
 def build(csrc: Path, folder: Path) -> Library:
     """Compile the sources in `csrc` and load the result. What has been compiled in `folder` before is used again.
 
-    An object file goes by the contents of its source and of all headers, so a change of one .c file costs one call of
-    the compiler and the link. Each result is a file of its own: several builds can be loaded side by side.
+    An object file goes by the contents of its source and of the headers that this includes, so a change of one .c file
+    costs one call of the compiler and the link. Each result is a file of its own: several builds can be loaded side by
+    side.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    headers = b"".join(path.read_bytes() for path in sorted(csrc.rglob("*.h")))
     sources = [path for path in sorted(csrc.glob("*.c")) if path.name != "memory.c"]
     sources += [*sorted((csrc / "model").glob("*.c")), _border(csrc, folder)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(lambda source: _compile(csrc, source, headers, folder), sources))
+        objects = list(pool.map(lambda source: _compile(csrc, source, folder), sources))
     names = "".join(path.name for path in objects)
     target = folder / f"_model-{hashlib.sha256(names.encode()).hexdigest()[:16]}.so"
     if not target.exists():
@@ -52,13 +53,27 @@ def _border(csrc: Path, folder: Path) -> Path:
     return border
 
 
-def _compile(csrc: Path, source: Path, headers: bytes, folder: Path) -> Path:
-    digest = hashlib.sha256(headers + source.read_bytes()).hexdigest()[:16]
+def _compile(csrc: Path, source: Path, folder: Path) -> Path:
+    contents = b"".join(path.read_bytes() for path in sorted(_included(csrc, source)))
+    digest = hashlib.sha256(contents).hexdigest()[:16]
     target = folder / f"{source.stem}-{digest}.o"
     if not target.exists():
         includes = [f"-I{csrc}", f"-I{sysconfig.get_path('include')}", f"-fmacro-prefix-map={csrc}/="]
         _run(_compiler(), *OPTIONS, *DEFINES, *includes, "-c", source, "-o", target)
     return target
+
+
+def _included(csrc: Path, source: Path) -> set[Path]:
+    """The file and all of our headers that it includes, directly or not."""
+    found, look_at = {source}, [source]
+    while look_at:
+        path = look_at.pop()
+        for name in re.findall(r'#include "(.+?)"', path.read_text()):
+            header = path.parent / name if (path.parent / name).exists() else csrc / name
+            if header not in found:
+                found.add(header)
+                look_at.append(header)
+    return found
 
 
 def _compiler() -> str:

@@ -23,6 +23,7 @@ class Decision(NamedTuple):
       fail    allocation number `step` (from 1, since the threads started) fails
       kill    the thread that ran until this step never runs again
       stall   the thread that ran until this step waits until no other can run
+      only    from this step on only the threads of the set `value` run (bit t stands for thread t), by turns
     A decision that does not fit, such as a switch when there is nobody to switch to, means nothing.
     """
 

@@ -68,11 +68,11 @@ def judge_all(programs, **bounds):
     return {"programs": count, "executions": executions, "bound": bound, "gap": gap}
 
 
-def judge_deep(programs, executions):
-    """As many executions of each as that; where there are more, at least all with up to two preemptions."""
+def judge_deep(programs, executions, preemptions, **bounds):
+    """As many executions of each as that; where there are more, at least all with so many preemptions."""
     for program in programs:
-        if not judge(program, executions=executions).whole:
-            assert judge(program, preemptions=2, executions=100 * executions).whole, program
+        if not judge(program, executions=executions, **bounds).whole:
+            assert judge(program, preemptions=preemptions, executions=10_000_000, **bounds).whole, program
 
 
 def stronger_than_relaxed(*programs):

@@ -93,7 +93,7 @@ def test_reduction_of_stacks(program):
         Program("t_gate", [[("insert", 0, 1, 1)], [("get", 0)]], (1, 1, 1, 1, 1, 1, -1), after=[("get", 0)]),
         Program("t_gate", [[("close", 0)], [("heartbeat", 1, 2)]], (2, 1, 1, 1, 1, 1, -1), after=[("get", 0)]),
         Program("w_hive", [[("update", 0, 1, 0, 1), ("close", 0)], [("get_next_winset",)]], (2, 2, 1, 1)),
-        Program("win_set", [[("find_or_insert", 0, 1, 0)], [("find_or_insert", 2, 2, 1)], [("find", 2)]], (2, 1)),
+        Program("win_set", [[("find_or_insert", 0, 1, 0)], [("find_or_insert", 2, 2, 1)], [("find", 2)]], (2, 0)),
         Program("ms_queue", [[("enqueue", 1)], [("peek",), ("is_empty",)]], after=[("dequeue",)]),
     ],
     ids=lambda program: program.subject,
@@ -166,3 +166,7 @@ def test_progress_bound_and_the_spin_lock():
     locked = explore(Program("counter", [[("increment",)]] * 2, parameters=(2,)), probe=True)
     assert (locked.verdict, locked.fine) == ("endless", False)
     assert "no call ends within" in locked.text
+    bad = locked.first_bad()
+    assert bad is not None
+    assert bad.verdict == "endless"
+    assert [d.kind for d in bad.decisions] == ["only"]

@@ -128,7 +128,7 @@ def test_stopped_threads_and_failing_allocations():
 
 def test_lock_freedom():
     """From every state, whoever is stalled, some call of the others ends within B steps."""
-    assert judge_all(programs(1, 1, gets=1), probe=True)["bound"] <= 12
+    assert judge_all(programs(1, 1, gets=1), probe=True)["bound"] <= 11
     assert judge_all(programs(1, 1, gets=1, parameters=OVERLAPPING), probe=True)["bound"] <= 25
 
 
@@ -139,8 +139,8 @@ def test_lock_freedom():
 def test_every_program_of_six_calls_on_three_threads(calls):
     """Two updaters and a reader, up to three calls each."""
     first, second, gets = calls
-    judge_deep(programs(first, second, gets=gets), executions=20_000)
-    judge_deep(programs(first, second, gets=gets, weak=True), executions=10_000)
+    judge_deep(programs(first, second, gets=gets), executions=20_000, preemptions=2)
+    judge_deep(programs(first, second, gets=gets, weak=True), executions=10_000, preemptions=1, stale=1)
 
 
 # ---- every memory order is needed ----

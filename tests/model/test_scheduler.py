@@ -32,6 +32,11 @@ def test_by_default_a_thread_runs_to_its_end():
     assert [str(c) for c in execution.history] == ["increment() = 0", "increment() = 1", "get() = 2"]
 
 
+def test_threads_without_calls():
+    assert run(Program("counter", [])).fine
+    assert run(Program("counter", [[], []], after=[("get",)])).history[0].result == 0
+
+
 def test_switches():
     assert order_of(run(LOST, [("switch", 1)])) == [1, 2, 2, 1]
     assert order_of(run(LOST, [("switch", 1), ("switch", 2)])) == [1, 2, 1, 2]
@@ -89,6 +94,25 @@ def test_a_lost_update_shrinks_to_one_switch():
     assert smallest == [("switch", 1, 1)]
 
 
+def test_program_and_schedule_shrink_together():
+    """A stack that frees too early: what is left of any failing program and schedule is the classic."""
+    calls = st.one_of(st.tuples(st.just("push"), st.integers(1, 3)), st.just(("pop",)))
+    programs = st.builds(
+        Program,
+        st.just("stack"),
+        st.lists(st.lists(calls, max_size=4), min_size=2, max_size=3),
+        parameters=st.just((1,)),
+        before=st.lists(calls, max_size=3),
+    )
+
+    def uses_freed_memory(case):
+        return run(*case).verdict == "freed"
+
+    program, schedule = find(st.tuples(programs, DECISIONS), uses_freed_memory, settings=settings(max_examples=5000))
+    assert len(program.calls()) == 3
+    assert len(schedule) == 1
+
+
 PUBLISHED = [("write", 0, 1), ("store", 0, 1, 2)]
 
 
@@ -107,6 +131,7 @@ PUBLISHED = [("write", 0, 1), ("store", 0, 1, 2)]
         ([[("load", 1 << 40, 0)]], [], "crash", "which is not allocated"),
         ([[("read", 1 << 50)]], [], "crash", "which is not allocated"),
         ([[("load", 0, 9)]], [], "assertion", "does not hold"),
+        ([[("load", 0, 0), ("unlabelled", 0)]], [], "assertion", "an access without a label of its own"),
         ([[("load", 0, 0)]] * 8, [], "misuse", ""),
     ],
 )
