@@ -36,10 +36,10 @@
 (* of 32 bits each.                                                        *)
 (*                                                                         *)
 (*   labels         C function        labels            C function         *)
-(*   enqueue_...    queue_enqueue     peek_...          queue_peek and     *)
-(*   dequeue_...    queue_dequeue                       queue_is_empty     *)
-(*   enqueue_*_top, enqueue_read_link                   queue_take_node    *)
-(*   dequeue_*_top, dequeue_write_link                  queue_give_node    *)
+(*   enqueue_...    ms_queue_enqueue  peek_...          ms_queue_peek and  *)
+(*   dequeue_...    ms_queue_dequeue                    ms_queue_is_empty  *)
+(*   enqueue_*_top, enqueue_read_link                   take_node          *)
+(*   dequeue_*_top, dequeue_write_link                  give_node          *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 

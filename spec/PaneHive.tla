@@ -76,7 +76,7 @@
 (*   next_combine                       pane_hive_combine                  *)
 (*   next_drop                          pane_hive_drop                     *)
 (* pane_hive_add, _heartbeat and _close are publish, if there is an edge   *)
-(* to cross, and the fold of the tuple; pane_hive_get_next_winset is read, *)
+(* to cross, and the fold of the tuple; pane_hive_next is read,            *)
 (* while that is of use, then combine and drop.  The fields of a node are  *)
 (* private until it is linked, and constant afterwards: the one pair of    *)
 (* release and acquire is publish and next_read.                           *)
