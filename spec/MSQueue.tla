@@ -56,6 +56,14 @@ CONSTANTS
                 \* "successor": the node that has just become the dummy
   Locked        \* FALSE; TRUE: enqueue holds a spin lock
 
+ASSUME /\ Counted \in BOOLEAN
+       /\ HelpTail \in BOOLEAN
+       /\ CheckTail \in BOOLEAN
+       /\ RecheckTail \in BOOLEAN
+       /\ RecheckHead \in BOOLEAN
+       /\ FreeRule \in {"after", "before", "successor"}
+       /\ Locked \in BOOLEAN
+
 Nil == 0                     \* no node; also "no value"
 Empty == 0                   \* answer of dequeue and peek
 Full == 0                    \* answers of enqueue

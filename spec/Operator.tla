@@ -94,8 +94,25 @@ CONSTANTS
   OwnRule,          \* "key": hash to thread; "turn", "everyone"
   ReachedRule,      \* "cursor": the reader's own position; "merge_ts"
   HiveRule,         \* "min": below all of written; "in" (printed)
-  FullRule,         \* "ring_first"; bugs: "sleep_first", "no_recheck", "no_ring"
+  FullRule,         \* "ring_first"; bugs: "sleep_first", "no_recheck"
   FeedRule          \* "threads": one a input; "one_by_one": one feeds all, in turn
+
+ASSUME /\ AdmitRule \in {"checked", "all"}
+       /\ TieRule \in {"input", "none"}
+       /\ EmptyRule \in {"holds", "ignored"}
+       /\ MarkerRule \in {"outputs", "skipped"}
+       /\ GapRule \in {"moves", "skipped"}
+       /\ LeaveRule \in {"below", "upto"}
+       /\ CloseRule \in {"all", "any", "forgets"}
+       /\ CloseAs \in {"marker", "flag_first", "flag_last"}
+       /\ PublishRule \in {"every", "owned"}
+       /\ OwnRule \in {"key", "turn", "everyone"}
+       /\ ReachedRule \in {"cursor", "merge_ts"}
+       /\ HiveRule \in {"min", "in"}
+       /\ FullRule \in {"ring_first", "sleep_first", "no_recheck"}
+       /\ FeedRule \in {"threads", "one_by_one"}
+       /\ Wait \in {"poll", "doorbell", "timed", "no_rescan", "ring_early"}
+       /\ Bells \in {"own", "shared"}
 
 Inputs        == 0..(InputCount - 1)
 UpdateThreads == InputCount..(InputCount + UpdateCount - 1)
@@ -706,7 +723,6 @@ Events(k)   == Script(run.script)[k]
 At(k, i)    == Events(k)[i]
 Size        == run.window[1]
 Advance     == run.window[2]
-
 
 First(ts)   == IF ts = Forever THEN Forever
                ELSE IF ts < Size THEN 0 ELSE Advance * (((ts - Size) \div Advance) + 1)

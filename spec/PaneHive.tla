@@ -103,6 +103,17 @@ CONSTANTS
   FirstRule,     \* the first tuple "in_order", or that of the first input ("by_input")
   DropRule       \* a slice, after its "last_window", its "first_window", "never"; "cursor": the node the reader stands on, too
 
+ASSUME /\ EdgeRule \in {"both", "starts", "ends"}
+       /\ PositionRule \in {"at", "below"}
+       /\ PublishRule \in {"slice_first", "locked", "position_first", "kept"}
+       /\ PromiseRule \in {"cross", "heartbeat_ignored", "heartbeat_keeps_slice", "close_loses_slice"}
+       /\ ReadRule \in {"slowest", "in_turn", "one_node", "one_node_each"}
+       /\ WaitRule \in {"all", "started"}
+       /\ DeliverRule \in {"end", "start"}
+       /\ CombineRule \in {"inside", "from_start"}
+       /\ FirstRule \in {"in_order", "by_input"}
+       /\ DropRule \in {"last_window", "first_window", "never", "cursor"}
+
 Threads == 1 .. InputsCount
 Reader == 0
 Forever == 1000

@@ -74,6 +74,14 @@ CONSTANTS
   FrontRule,    \* "full": nodes of full height only; "any"
   FreeRule      \* "free"; "never"
 
+ASSUME /\ GraceRule \in {"wait", "block", "none", "early"}
+       /\ ReaderRule \in {"all", "own"}
+       /\ HintRule \in {"order", "trusted", "pointer"}
+       /\ EnterRule \in {"first", "last"}
+       /\ LeaveRule \in {"last", "early", "never"}
+       /\ FrontRule \in {"full", "any"}
+       /\ FreeRule \in {"free", "never"}
+
 EndOfList == 0
 Nil == -1
 Top == Levels - 1

@@ -96,6 +96,15 @@ CONSTANTS
   StartRule,     \* "inserthead", "anchor", "anchor_far"
   ReclaimRule    \* "never", "anchors", "unconfirmed", "printed"
 
+ASSUME /\ ReadRule \in {"scan_first", "scan_read_read", "read_scan_read", "printed", "printed_once", "cached", "inclusive"}
+       /\ PositionRule \in {"first_open", "past", "last_begun"}
+       /\ PublishRule \in {"first", "last", "always"}
+       /\ InsertRule \in {"recheck", "locked", "stuck", "no_recheck", "blind"}
+       /\ HeadRule \in {"full", "any", "ahead"}
+       /\ WindowRule \in {"atomic", "split", "overwrite"}
+       /\ StartRule \in {"inserthead", "anchor", "anchor_far"}
+       /\ ReclaimRule \in {"never", "anchors", "printed", "unconfirmed"}
+
 Threads == DOMAIN Script
 Reader == 0
 Infinity == 1000

@@ -46,6 +46,10 @@ CONSTANTS
   LinkRule,    \* "cas", "store", "next_late", "locked"
   OrderRule    \* "sorted", "front"
 
+ASSUME /\ RetryRule \in {"from_prev", "from_head", "no_search", "keep_own"}
+       /\ LinkRule \in {"cas", "locked", "next_late", "store"}
+       /\ OrderRule \in {"sorted", "front"}
+
 Threads == DOMAIN Script
 
 \* Nodes: <<thread, call>> of the insert that allocated it; <<0, b>> is the head of bucket b.
