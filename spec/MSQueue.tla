@@ -36,10 +36,10 @@
 (* of 32 bits each.                                                        *)
 (*                                                                         *)
 (*   labels         C function        labels            C function         *)
-(*   enqueue_...    queue_enqueue     peek_...          queue_peek and     *)
-(*   dequeue_...    queue_dequeue                       queue_is_empty     *)
-(*   enqueue_*_top, enqueue_read_link                   queue_take_node    *)
-(*   dequeue_*_top, dequeue_write_link                  queue_give_node    *)
+(*   enqueue_...    ms_queue_enqueue  peek_...          ms_queue_peek and  *)
+(*   dequeue_...    ms_queue_dequeue                    ms_queue_is_empty  *)
+(*   enqueue_*_top, enqueue_read_link                   take_node          *)
+(*   dequeue_*_top, dequeue_write_link                  give_node          *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
@@ -55,6 +55,14 @@ CONSTANTS
   FreeRule,     \* "after": the old dummy, once head has left it; "before": before head leaves it;
                 \* "successor": the node that has just become the dummy
   Locked        \* FALSE; TRUE: enqueue holds a spin lock
+
+ASSUME /\ Counted \in BOOLEAN
+       /\ HelpTail \in BOOLEAN
+       /\ CheckTail \in BOOLEAN
+       /\ RecheckTail \in BOOLEAN
+       /\ RecheckHead \in BOOLEAN
+       /\ FreeRule \in {"after", "before", "successor"}
+       /\ Locked \in BOOLEAN
 
 Nil == 0                     \* no node; also "no value"
 Empty == 0                   \* answer of dequeue and peek

@@ -42,34 +42,34 @@
 (* back in time.                                                           *)
 (*                                                                         *)
 (* LABELS AND C FUNCTIONS                                                  *)
-(*  add_next, add_room              operator_add (dispatch, room test)     *)
-(*  add_full_arm, add_full_sleep    operator_wait_for_room                 *)
-(*  add_lock, add_enqueue,          operator_add_mq -> queue_enqueue       *)
+(*  add_next, add_room              ps_operator_add, ledger_fits           *)
+(*  add_full_arm, add_full_sleep    ledger_wait                            *)
+(*  add_lock, add_enqueue,          mq_add -> queue_enqueue                *)
 (*    add_unlock                                                           *)
-(*  add_insert                      operator_add_tuml ->                   *)
+(*  add_insert                      gate_in_add, _heartbeat, _close ->     *)
 (*                                    t_gate_insert_tuple/heartbeat/close  *)
-(*  add_update                      operator_add_wiml ->                   *)
+(*  add_update                      wiml_add, _heartbeat, _close ->        *)
 (*                                    w_hive_update_windows/heartbeat/close *)
 (*  add_check, add_ring             operator_ring                          *)
-(*  update_read                     operator_update ->                     *)
+(*  update_read                     update_step in tuml_mc.c ->            *)
 (*                                    t_gate_get_next_ready_tuple          *)
-(*  update_windows, update_publish  operator_update ->                     *)
+(*  update_windows, update_publish  update_step, update_idle ->            *)
 (*                                    w_hive_update_windows/heartbeat/close *)
-(*  update_space, update_space_ring operator_ring_room                     *)
+(*  update_space, update_space_ring operator_pass -> ledger_pass           *)
 (*  update_check, update_ring       operator_ring                          *)
-(*  update_arm, update_sleep        operator_sleep                         *)
-(*  output_next                     operator_output (dispatch)             *)
-(*  output_lock, output_take,       operator_output_mq ->                  *)
+(*  update_arm, update_sleep        work in operator.c                     *)
+(*  output_next                     work in operator.c (dispatch)          *)
+(*  output_lock, output_take,       mq_step ->                             *)
 (*    output_unlock                   queue_peek, queue_dequeue            *)
-(*  output_peek, output_peek_shut,  operator_output_mq_lf ->               *)
+(*  output_peek, output_peek_shut,  mq_step ->                             *)
 (*    output_dequeue                  queue_peek, queue_dequeue            *)
-(*  output_read                     operator_output_tuml_sc ->             *)
+(*  output_read                     tuml_sc_step ->                        *)
 (*                                    t_gate_get_next_ready_tuple          *)
-(*  output_winset                   operator_output_hive ->                *)
+(*  output_winset                   output_step, wiml_step ->              *)
 (*                                    w_hive_get_next_winset               *)
-(*  output_forward                  operator_forward                       *)
-(*  output_space, output_space_ring operator_ring_room                     *)
-(*  output_arm, output_sleep        operator_sleep                         *)
+(*  output_forward                  upout_complete, hive_out_complete      *)
+(*  output_space, output_space_ring operator_pass -> ledger_pass           *)
+(*  output_arm, output_sleep        work in operator.c                     *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
 
@@ -94,8 +94,25 @@ CONSTANTS
   OwnRule,          \* "key": hash to thread; "turn", "everyone"
   ReachedRule,      \* "cursor": the reader's own position; "merge_ts"
   HiveRule,         \* "min": below all of written; "in" (printed)
-  FullRule,         \* "ring_first"; bugs: "sleep_first", "no_recheck", "no_ring"
+  FullRule,         \* "ring_first"; bugs: "sleep_first", "no_recheck"
   FeedRule          \* "threads": one a input; "one_by_one": one feeds all, in turn
+
+ASSUME /\ AdmitRule \in {"checked", "all"}
+       /\ TieRule \in {"input", "none"}
+       /\ EmptyRule \in {"holds", "ignored"}
+       /\ MarkerRule \in {"outputs", "skipped"}
+       /\ GapRule \in {"moves", "skipped"}
+       /\ LeaveRule \in {"below", "upto"}
+       /\ CloseRule \in {"all", "any", "forgets"}
+       /\ CloseAs \in {"marker", "flag_first", "flag_last"}
+       /\ PublishRule \in {"every", "owned"}
+       /\ OwnRule \in {"key", "turn", "everyone"}
+       /\ ReachedRule \in {"cursor", "merge_ts"}
+       /\ HiveRule \in {"min", "in"}
+       /\ FullRule \in {"ring_first", "sleep_first", "no_recheck"}
+       /\ FeedRule \in {"threads", "one_by_one"}
+       /\ Wait \in {"poll", "doorbell", "timed", "no_rescan", "ring_early"}
+       /\ Bells \in {"own", "shared"}
 
 Inputs        == 0..(InputCount - 1)
 UpdateThreads == InputCount..(InputCount + UpdateCount - 1)
@@ -706,7 +723,6 @@ Events(k)   == Script(run.script)[k]
 At(k, i)    == Events(k)[i]
 Size        == run.window[1]
 Advance     == run.window[2]
-
 
 First(ts)   == IF ts = Forever THEN Forever
                ELSE IF ts < Size THEN 0 ELSE Advance * (((ts - Size) \div Advance) + 1)

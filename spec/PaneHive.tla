@@ -76,7 +76,7 @@
 (*   next_combine                       pane_hive_combine                  *)
 (*   next_drop                          pane_hive_drop                     *)
 (* pane_hive_add, _heartbeat and _close are publish, if there is an edge   *)
-(* to cross, and the fold of the tuple; pane_hive_get_next_winset is read, *)
+(* to cross, and the fold of the tuple; pane_hive_next is read,            *)
 (* while that is of use, then combine and drop.  The fields of a node are  *)
 (* private until it is linked, and constant afterwards: the one pair of    *)
 (* release and acquire is publish and next_read.                           *)
@@ -102,6 +102,17 @@ CONSTANTS
   CombineRule,   \* slices that begin "inside" the window, or anywhere "from_start" on
   FirstRule,     \* the first tuple "in_order", or that of the first input ("by_input")
   DropRule       \* a slice, after its "last_window", its "first_window", "never"; "cursor": the node the reader stands on, too
+
+ASSUME /\ EdgeRule \in {"both", "starts", "ends"}
+       /\ PositionRule \in {"at", "below"}
+       /\ PublishRule \in {"slice_first", "locked", "position_first", "kept"}
+       /\ PromiseRule \in {"cross", "heartbeat_ignored", "heartbeat_keeps_slice", "close_loses_slice"}
+       /\ ReadRule \in {"slowest", "in_turn", "one_node", "one_node_each"}
+       /\ WaitRule \in {"all", "started"}
+       /\ DeliverRule \in {"end", "start"}
+       /\ CombineRule \in {"inside", "from_start"}
+       /\ FirstRule \in {"in_order", "by_input"}
+       /\ DropRule \in {"last_window", "first_window", "never", "cursor"}
 
 Threads == 1 .. InputsCount
 Reader == 0

@@ -49,11 +49,11 @@
 (*   insert_enter, insert_read_front        reclaim_enter                  *)
 (*   insert_leave                           reclaim_leave                  *)
 (*   insert_search                          skip_list_search               *)
-(*   insert_set_next, _cas_next, _read_next skip_list_insert               *)
-(*   insert_publish                         t_gate_insert_tuple            *)
+(*   insert_set_next, _cas_next, _read_next skip_list_link                 *)
+(*   insert_publish                         t_gate_insert_node             *)
 (*   next_read_written, next_read_next      t_gate_get_next_ready_tuple    *)
 (*   next_count                             reclaim_count                  *)
-(*   reclaim_...                            reclaim_advance                *)
+(*   reclaim_...; reclaim_free              reclaim_advance; slab_give     *)
 (***************************************************************************)
 EXTENDS Naturals, Integers, Sequences, FiniteSets
 
@@ -73,6 +73,14 @@ CONSTANTS
   LeaveRule,    \* "last"; "early": after level 0 is linked; "never": an input holds its hint while it is idle
   FrontRule,    \* "full": nodes of full height only; "any"
   FreeRule      \* "free"; "never"
+
+ASSUME /\ GraceRule \in {"wait", "block", "none", "early"}
+       /\ ReaderRule \in {"all", "own"}
+       /\ HintRule \in {"order", "trusted", "pointer"}
+       /\ EnterRule \in {"first", "last"}
+       /\ LeaveRule \in {"last", "early", "never"}
+       /\ FrontRule \in {"full", "any"}
+       /\ FreeRule \in {"free", "never"}
 
 EndOfList == 0
 Nil == -1

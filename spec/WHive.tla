@@ -59,18 +59,18 @@
 (* no inserthead, nothing to confirm, and the slowest anchor is the bound. *)
 (*                                                                         *)
 (* One label per access to shared memory:                                  *)
-(*   publish publish_last               w_hive_publish                     *)
-(*   update_start update_hold           w_hive_start                       *)
-(*     update_confirm update_release                                       *)
-(*   update_search update_anchor        w_hive_search                      *)
-(*   insert_read insert_cas             skip_list_level_insert             *)
-(*   insert_lock insert_unlock          (a seeded spin lock, not in C)     *)
+(*   publish                            publish in w_hive.c                *)
+(*   update_start update_hold           (the printed inserthead; the C has *)
+(*     update_confirm update_release    anchors, and no next_head)         *)
+(*   update_search update_anchor        skip_list_search; anchor_to        *)
+(*   insert_read insert_cas             skip_list_link_unique, _level      *)
+(*   insert_lock insert_unlock          (seeded, like publish_last)        *)
 (*   window_find window_insert          win_set_find_or_insert             *)
-(*   window_process window_store        aggregate_add (store: seeded bug)  *)
-(*   next_scan next_read next_take      w_hive_get_next_winset             *)
-(*     next_head                                                           *)
+(*   window_process window_store        add in w_hive.c (store: seeded)    *)
+(*   next_scan                          w_hive_limit                       *)
+(*   next_read next_take                take in w_hive.c                   *)
 (*   next_peek next_peek_ts next_reread (readings of the printed test)     *)
-(*   reclaim_scan reclaim_free          w_hive_reclaim                     *)
+(*   reclaim_scan reclaim_free          reclaim in w_hive.c                *)
 (* w_hive_update_windows is publish, then start, search, insert and window *)
 (* for each window in turn; w_hive_heartbeat and w_hive_close are publish  *)
 (* (and, with anchors of one's own, the walk of update_search on the top   *)
@@ -95,6 +95,15 @@ CONSTANTS
   WindowRule,    \* "atomic", "overwrite", "split"
   StartRule,     \* "inserthead", "anchor", "anchor_far"
   ReclaimRule    \* "never", "anchors", "unconfirmed", "printed"
+
+ASSUME /\ ReadRule \in {"scan_first", "scan_read_read", "read_scan_read", "printed", "printed_once", "cached", "inclusive"}
+       /\ PositionRule \in {"first_open", "past", "last_begun"}
+       /\ PublishRule \in {"first", "last", "always"}
+       /\ InsertRule \in {"recheck", "locked", "stuck", "no_recheck", "blind"}
+       /\ HeadRule \in {"full", "any", "ahead"}
+       /\ WindowRule \in {"atomic", "split", "overwrite"}
+       /\ StartRule \in {"inserthead", "anchor", "anchor_far"}
+       /\ ReclaimRule \in {"never", "anchors", "printed", "unconfirmed"}
 
 Threads == DOMAIN Script
 Reader == 0

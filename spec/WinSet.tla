@@ -8,7 +8,7 @@
 (* WindowMap; the theorem is WinSetRefinesWindowMap.                       *)
 (*                                                                         *)
 (* Who calls what.  Any number of threads call find_or_insert and find,    *)
-(* together.  Walking over all windows (win_set_for_each) is for the       *)
+(* together.  Walking over all windows (win_set_output) is for the         *)
 (* reader to whom the winset was delivered, when no thread adds any more.  *)
 (*                                                                         *)
 (*    bucket 0 -> 2 -> 4 -> 8 -> end      each node carries key and window *)
@@ -29,7 +29,7 @@
 (*   its bucket succeeded; find never repeats.                             *)
 (*                                                                         *)
 (* One label per access to shared memory:                                  *)
-(*   find_read                  win_set_search                             *)
+(*   find_read                  search in win_set.c                        *)
 (*   insert_cas                 win_set_find_or_insert                     *)
 (*   insert_lock insert_unlock  (a seeded spin lock, not in C)             *)
 (*   insert_front insert_next   (seeded bugs, not in C)                    *)
@@ -45,6 +45,10 @@ CONSTANTS
   RetryRule,   \* after a CAS that failed: search on "from_prev", "from_head"; "no_search"; "keep_own"
   LinkRule,    \* "cas", "store", "next_late", "locked"
   OrderRule    \* "sorted", "front"
+
+ASSUME /\ RetryRule \in {"from_prev", "from_head", "no_search", "keep_own"}
+       /\ LinkRule \in {"cas", "locked", "next_late", "store"}
+       /\ OrderRule \in {"sorted", "front"}
 
 Threads == DOMAIN Script
 
