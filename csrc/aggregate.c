@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "exact_sum.h"
-
 /* ---- count ---- */
 
 static bool count_add(const aggregate *a, void *state, const column *c, int64_t row) {
@@ -24,12 +22,7 @@ static ps_code count_finish(const aggregate *a, const void *state, out_rows *row
   return put_bits(rows, to, *(const uint64_t *)state);
 }
 
-/* ---- sum and avg of integers: 128 bits hold 2^64 values of 64 bits, so only the final result can be too large ---- */
-
-typedef struct {
-  int128 sum;
-  int64_t n;
-} integer_state;
+/* ---- sum and avg of integers ---- */
 
 static bool integer_add(const aggregate *a, void *state, const column *c, int64_t row) {
   integer_state *s = state;
@@ -47,9 +40,11 @@ static ps_code integer_sum_finish(const aggregate *a, const void *state, out_row
   return put_bits(rows, to, (uint64_t)(int64_t)s->sum);
 }
 
-/* sum / n to the nearest double. The dividend is shifted up until the quotient has more than 54 bits; a remainder then
+/* The dividend is shifted up until the quotient has more than 54 bits; a remainder then
    only matters as a sticky last bit, and converting the quotient rounds once. */
-static double divide(int128 sum, int64_t n) {
+double integer_average(const integer_state *s) {
+  int128 sum = s->sum;
+  int64_t n = s->n;
   if (sum == 0) return 0.0;
   uint128 magnitude = sum < 0 ? -(uint128)sum : (uint128)sum;
   uint64_t high = (uint64_t)(magnitude >> 64);
@@ -64,15 +59,10 @@ static double divide(int128 sum, int64_t n) {
 static ps_code integer_avg_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const integer_state *s = state;
-  return s->n ? put_bits(rows, to, double_bits(divide(s->sum, s->n))) : put_null(rows, to);
+  return s->n ? put_bits(rows, to, double_bits(integer_average(s))) : put_null(rows, to);
 }
 
 /* ---- sum and avg of floats ---- */
-
-typedef struct {
-  ps_exact_sum sum;
-  int64_t n;
-} float_state;
 
 static bool float_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
@@ -252,8 +242,15 @@ bool aggregates_init(aggregates *all, const ps_query *query) {
     ps_type type = from->column < 0 ? PS_I64 : query->column_types[from->column];
     const routine *run = routine_for(from->function, type);
     assert(run->add && "pystream/plan.py lets no other function and type through");
-    all->each[i] = (aggregate){from->column,        from->mask, type,        all->state_size,
-                               type_is_bytes(type), run->add,   run->finish, run->drop};
+    all->each[i] = (aggregate){.function = from->function,
+                               .column = from->column,
+                               .mask = from->mask,
+                               .type = type,
+                               .offset = all->state_size,
+                               .is_bytes = type_is_bytes(type),
+                               .add = run->add,
+                               .finish = run->finish,
+                               .drop = run->drop};
     all->state_size += (int64_t)((run->size + 15) / 16 * 16);
     if (from->function == PS_UDF) all->udf = i;
   }

@@ -8,11 +8,13 @@
 
 #include "base.h"
 #include "batch.h"
+#include "exact_sum.h"
 #include "output.h"
 
 typedef struct aggregate aggregate;
 
 struct aggregate {
+  ps_function function;
   int32_t column;
   int32_t mask;
   ps_type type;   /* of the column; PS_I64 where there is none */
@@ -29,6 +31,20 @@ typedef struct {
   int64_t state_size; /* a multiple of 16, for the 128-bit sums */
   aggregate *each;
 } aggregates;
+
+/* Sums and averages: 128 bits hold 2^64 values of 64 bits, so only the final result of integers can be too large. */
+typedef struct {
+  int128 sum;
+  int64_t n;
+} integer_state;
+
+typedef struct {
+  ps_exact_sum sum;
+  int64_t n;
+} float_state;
+
+/* sum / n to the nearest double. */
+double integer_average(const integer_state *s);
 
 bool aggregates_init(aggregates *all, const ps_query *query);
 void aggregates_free(aggregates *all);

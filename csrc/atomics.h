@@ -79,3 +79,15 @@ typedef _Atomic int ps_flag;
 static inline int ps_flag_get(ps_flag *f) { return atomic_load_explicit(f, memory_order_relaxed); }
 
 static inline void ps_flag_set(ps_flag *f, int value) { atomic_store_explicit(f, value, memory_order_relaxed); }
+
+/* ---- pane_hive.h ---- */
+
+/* Release: the slice and the position in the node that is linked. Partner: pane_link_read. */
+static inline void pane_link_publish(cell *next, void *node) {
+  CELL_STORE(next, (uint64_t)(uintptr_t)node, memory_order_release);
+}
+
+/* Acquire: what is in the node behind. Partner: pane_link_publish. */
+static inline void *pane_link_read(const cell *next) {
+  return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire);
+}
