@@ -80,6 +80,81 @@ static inline int ps_flag_get(ps_flag *f) { return atomic_load_explicit(f, memor
 
 static inline void ps_flag_set(ps_flag *f, int value) { atomic_store_explicit(f, value, memory_order_relaxed); }
 
+/* ---- ledger.h: tuples held of one input ---- */
+
+/* Either the caller alone adds to the count and may see it too large (an adder), or it looks again later. A count that
+   has fallen carries no data with it that the reader would use. */
+static inline uint64_t held_read(const cell *c) { return CELL_LOAD(c, memory_order_relaxed); }
+
+/* The count as it was before. The mark of a waiter and the change of a passer are ordered by being changes of one word;
+   what goes with them is behind the mutex. */
+static inline uint64_t held_change(cell *c, int64_t by) { return CELL_ADD(c, (uint64_t)by, memory_order_relaxed); }
+
+/* ---- doorbell.h ---- */
+
+/* The word as it was before. Release: what the ringer made visible before it rang; acquire: the sleeper's look for work
+   comes after it. Partner: the other draws of the same word; being read-modify-writes, all of them continue the release
+   sequences of the earlier ones. */
+static inline uint64_t tickets_draw(cell *c, int64_t by) { return CELL_ADD(c, (uint64_t)by, memory_order_acq_rel); }
+
+/* ---- ms_queue.h: every word is {tag, node}; all changes of head, tail and top are compare-and-swaps ---- */
+
+/* The top of the pool. Acquire: the node's `next`, written before it was pushed. Partner: ms_top_push, whose release
+   sequence every later push and pop continues. */
+static inline uint64_t ms_top_read(const cell *top) { return CELL_LOAD(top, memory_order_acquire); }
+
+/* The top of the pool, for one who puts a node above it and does not look inside. */
+static inline uint64_t ms_top_peek(const cell *top) { return CELL_LOAD(top, memory_order_relaxed); }
+
+/* Relaxed: the popper has acquired the node by ms_top_read, and gives nothing away. */
+static inline bool ms_top_pop(cell *top, uint64_t old, uint64_t now) {
+  return CELL_SWAP(top, &old, now, memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Release: the node's `next`, and that its last owner is done with it. Partner: ms_top_read. */
+static inline bool ms_top_push(cell *top, uint64_t old, uint64_t now) {
+  return CELL_SWAP(top, &old, now, memory_order_release, memory_order_relaxed);
+}
+
+/* `next` of a node in the pool. Relaxed: ms_top_read has acquired it; if the node was taken meanwhile, the pop fails.
+ */
+static inline uint64_t ms_link_read(const cell *next) { return CELL_LOAD(next, memory_order_relaxed); }
+
+/* `next` of a node that is not linked. Release: who reads it in a node that was reused under him (ms_next_read) must
+   then find head or tail moved (ms_end_check); head was moved before the node came to the pool. */
+static inline void ms_next_write(cell *next, uint64_t word) { CELL_STORE(next, word, memory_order_release); }
+
+/* Acquire: the node behind, its value and its `next`. Partner: ms_next_link; and ms_next_write, see there. */
+static inline uint64_t ms_next_read(const cell *next) { return CELL_LOAD(next, memory_order_acquire); }
+
+/* Release: value and `next` of the node that is linked. Partner: ms_next_read. */
+static inline bool ms_next_link(cell *next, uint64_t old, uint64_t now) {
+  return CELL_SWAP(next, &old, now, memory_order_release, memory_order_relaxed);
+}
+
+/* Release and acquire: who peeks at the value of a node that was reused under him must then find head moved. */
+static inline void ms_value_write(cell *value, uint64_t x) { CELL_STORE(value, x, memory_order_release); }
+static inline uint64_t ms_value_read(const cell *value) { return CELL_LOAD(value, memory_order_acquire); }
+
+/* head or tail. Acquire: the node's `next` as its enqueuer wrote it, passed on by who moved head or tail to it.
+   Partner: ms_end_swing. */
+static inline uint64_t ms_end_read(const cell *end) { return CELL_LOAD(end, memory_order_acquire); }
+
+/* head or tail once more. Relaxed: what it must not miss has been acquired by ms_next_read or ms_value_read. */
+static inline uint64_t ms_end_check(const cell *end) { return CELL_LOAD(end, memory_order_relaxed); }
+
+/* Release: the node that head or tail moves to, which this thread has acquired. Partner: ms_end_read. */
+static inline bool ms_end_swing(cell *end, uint64_t old, uint64_t now) {
+  return CELL_SWAP(end, &old, now, memory_order_release, memory_order_relaxed);
+}
+
+/* ---- queue.h, the lock-free kind: promises of one input ---- */
+
+/* Release: the tuples enqueued before, so that who finds the queue empty after reading the promise has missed none that
+   it covers. Partner: promise_read, which comes before the look into the queue (spec/Operator.tla, CloseAs). */
+static inline void promise_write(cell *promise, uint64_t word) { CELL_STORE(promise, word, memory_order_release); }
+static inline uint64_t promise_read(const cell *promise) { return CELL_LOAD(promise, memory_order_acquire); }
+
 /* ---- pane_hive.h ---- */
 
 /* Release: the slice and the position in the node that is linked. Partner: pane_link_read. */
@@ -91,3 +166,8 @@ static inline void pane_link_publish(cell *next, void *node) {
 static inline void *pane_link_read(const cell *next) {
   return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire);
 }
+
+/* How many tuples an input has folded. Release: the nodes it published on the way; so who reads the count and then finds
+   no node behind its cursor has seen all of these tuples, or they are in the private slice. Partner: folded_read. */
+static inline void folded_write(ps_counter *c, int64_t n) { atomic_store_explicit(c, n, memory_order_release); }
+static inline int64_t folded_read(ps_counter *c) { return atomic_load_explicit(c, memory_order_acquire); }

@@ -22,9 +22,10 @@ typedef struct batch {
   struct ArrowArray arrow; /* owned; released by batch_free */
   int64_t number;          /* the caller's name for it in the udf journal */
   int64_t rows;
-  int64_t rows_left;  /* rows that the output thread has not finished with */
+  int64_t rows_left;  /* rows that the output thread has not passed: see ledger.h */
+  int64_t bytes;      /* about how much memory it keeps */
   const key **keys;   /* the key of each row */
-  struct batch *next; /* in the list of batches to release */
+  struct batch *next; /* in the ledger, or in the list of batches to release */
   column columns[];
 } batch;
 
@@ -49,6 +50,20 @@ static inline bool column_bool(const column *c, int64_t row) { return bitmap_get
 static inline int64_t batch_ts(const batch *b, int64_t row) {
   const column *c = &b->columns[0];
   return ((const int64_t *)c->values)[c->first + row];
+}
+
+/* A tuple's name in 64 bits, for structures whose payload is one word. The tuples of an input are read in the order in
+   which they were added, so only the first of a batch has to say which batch it is: its name is the batch's address +
+   1, the others' twice their row. */
+static inline uint64_t tuple_name(const batch *b, int64_t row) {
+  return row == 0 ? (uint64_t)(uintptr_t)b | 1 : (uint64_t)row << 1;
+}
+
+/* The row; *b, the batch of the tuple before it, becomes the batch of this one. */
+static inline int64_t tuple_find(uint64_t name, batch **b) {
+  if (!(name & 1)) return (int64_t)(name >> 1);
+  *b = (batch *)(uintptr_t)(name - 1);
+  return 0;
 }
 
 /* A fixed-width value widened to 64 bits: see value.h. */

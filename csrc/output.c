@@ -20,6 +20,15 @@ void out_rows_free(out_rows *rows) {
   memory_free(rows->column);
 }
 
+int64_t out_rows_bytes(const out_rows *rows) {
+  int64_t n = 0;
+  for (int32_t i = 0; i < rows->columns; i++) {
+    const out_column *c = &rows->column[i];
+    n += c->validity_capacity + c->values_capacity * (int64_t)sizeof(uint64_t) + c->data_capacity;
+  }
+  return n;
+}
+
 /* ---- writing ---- */
 
 /* The bitmap is written for the first `covered` rows; all behind are valid. Rows that were taken back may lie there. */

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#define PS_ABI 1 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 2 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -43,7 +43,7 @@ typedef enum {
 
 typedef enum { PS_COUNT, PS_SUM, PS_AVG, PS_MIN, PS_MAX, PS_FIRST, PS_LAST, PS_UDF, PS_FUNCTIONS } ps_function;
 
-typedef enum { PS_MQ, PS_DESIGNS } ps_design;
+typedef enum { PS_MQ, PS_MQ_LF, PS_DESIGNS } ps_design;
 
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1 means none. */
 typedef struct {
@@ -90,12 +90,21 @@ typedef struct ps_operator ps_operator;
 
 typedef struct {
   int64_t tuples_in; /* tuples accepted so far, over all inputs */
-  int64_t pending;   /* tuples accepted and not yet merged */
+  int64_t pending;   /* tuples accepted and not yet merged: no row that the others complete is still missing */
   int64_t rows_out;  /* output rows finished so far, taken or not */
+  int64_t windows;   /* windows open: one per window and key */
+  int64_t bytes;     /* about how much memory is held, batches of the callers included */
 } ps_stats;
 
-/* Starts the operator's own thread. The query is copied. */
-ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int64_t max_pending,
+typedef struct {
+  int64_t latest;  /* of its tuples and heartbeats; -1: nothing received yet */
+  int64_t pending; /* its share of ps_stats.pending */
+  int32_t closed;
+} ps_input_stats;
+
+/* Starts the operator's own threads: one for output and, in the designs that have them, `threads` for updates. The
+   query is copied. */
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int32_t threads, int64_t max_pending,
                         ps_operator **out);
 
 /* Takes the batch whole and moves it out of *batch, or not at all (then *batch still belongs to the caller). The
@@ -118,18 +127,20 @@ ps_code ps_operator_close(ps_operator *op, int32_t input);
 ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, struct ArrowArray *journal,
                          ps_fault *fault);
 
-/* Makes every waiting or later call return PS_CLOSED and the operator's thread end soon. */
+/* Makes every waiting or later call return PS_CLOSED and the operator's threads end soon. */
 void ps_operator_cancel(ps_operator *op);
 
-/* Cancels and joins the thread; the operator stays valid and answers PS_CLOSED. May be called again, and by any thread.
+/* Cancels and joins the threads; the operator stays valid and answers PS_CLOSED. May be called again, and by any
+ * thread.
  */
 void ps_operator_end(ps_operator *op);
 
-/* Ends the operator and frees everything. No other call may run. NULL is allowed. In a forked child, where the thread
-   does not exist and locks may be held for ever, this and end do nothing. */
+/* Ends the operator and frees everything. No other call may run. NULL is allowed. In a forked child, where the threads
+   do not exist and locks may be held for ever, this and end do nothing. */
 void ps_operator_free(ps_operator *op);
 
 void ps_operator_stats(ps_operator *op, ps_stats *out);
+void ps_operator_input_stats(ps_operator *op, int32_t input, ps_input_stats *out);
 
 /* Exact sums of doubles, for tests and for merging partial results (exact_sum.h says how it works). */
 typedef struct ps_exact_sum ps_exact_sum;

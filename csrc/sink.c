@@ -34,13 +34,15 @@ void sink_free(sink *s) {
 
 static bool full(const sink *s) { return s->rows.rows >= s->rows_max || s->journal.rows >= s->rows_max; }
 
-bool sink_lock(sink *s) {
+ps_code sink_lock(sink *s) {
   pthread_mutex_lock(&s->lock);
   while (full(s) && !s->cancelled) pthread_cond_wait(&s->taken, &s->lock);
-  if (!s->cancelled) return true;
+  if (!s->cancelled) return PS_OK;
   pthread_mutex_unlock(&s->lock);
-  return false;
+  return PS_CLOSED;
 }
+
+void sink_lock_now(sink *s) { pthread_mutex_lock(&s->lock); }
 
 static bool worth_taking(const sink *s) { return s->rows.rows || s->journal.rows >= JOURNAL_WORTH; }
 
@@ -51,9 +53,11 @@ void sink_unlock(sink *s) {
 
 void sink_end(sink *s, ps_code failure, const ps_fault *fault) {
   pthread_mutex_lock(&s->lock);
-  s->ended = true;
-  s->failure = failure;
-  s->fault = *fault;
+  if (!s->ended) {
+    s->ended = true;
+    s->failure = failure;
+    s->fault = *fault;
+  }
   pthread_cond_broadcast(&s->filled);
   pthread_mutex_unlock(&s->lock);
 }
@@ -69,7 +73,7 @@ static ps_code take_all(sink *s, struct ArrowArray *rows, struct ArrowArray *jou
   s->rows_out += s->rows.rows;
   out_rows_move(&s->rows, rows);
   out_rows_move(&s->journal, journal);
-  pthread_cond_signal(&s->taken);
+  pthread_cond_broadcast(&s->taken);
   return PS_OK;
 }
 
@@ -102,6 +106,13 @@ void sink_cancel(sink *s) {
 int64_t sink_rows_out(sink *s) {
   pthread_mutex_lock(&s->lock);
   int64_t n = s->rows_out + s->rows.rows;
+  pthread_mutex_unlock(&s->lock);
+  return n;
+}
+
+int64_t sink_bytes(sink *s) {
+  pthread_mutex_lock(&s->lock);
+  int64_t n = out_rows_bytes(&s->rows) + out_rows_bytes(&s->journal);
   pthread_mutex_unlock(&s->lock);
   return n;
 }

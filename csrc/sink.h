@@ -28,13 +28,17 @@ typedef struct {
 bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max);
 void sink_free(sink *s);
 
-/* Output thread: lock, write to s->rows or s->journal, unlock. Lock waits for room; false when cancelled (not locked).
- */
-bool sink_lock(sink *s);
+/* Workers: lock, write to s->rows or s->journal, unlock. Lock waits for room; PS_CLOSED when cancelled (not locked).
+   The other one does not wait: it is for notes that free more than they take. */
+ps_code sink_lock(sink *s);
+void sink_lock_now(sink *s);
 void sink_unlock(sink *s);
+
+/* No rows will follow. The first end counts. */
 void sink_end(sink *s, ps_code failure, const ps_fault *fault);
 
 /* Reader. */
 ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal, ps_fault *fault);
 void sink_cancel(sink *s);
 int64_t sink_rows_out(sink *s);
+int64_t sink_bytes(sink *s); /* about how much memory the rows and the journal take */

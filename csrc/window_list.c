@@ -76,7 +76,9 @@ static uint8_t *winset_find_or_insert(winset *set, const key *k, window_list *li
   int64_t slot = index_slot(&set->index, k);
   if (set->index.slots[slot]) return set->states + set->index.window[slot] * list->functions->state_size;
   uint8_t *state = winset_insert(set, k, slot, list->functions->state_size);
-  if (state && list->journal) *aggregates_udf_window(list->functions, state) = list->udf_window++;
+  if (!state) return NULL;
+  list->windows++;
+  if (list->journal) *aggregates_udf_window(list->functions, state) = list->udf_window++;
   return state;
 }
 
@@ -96,13 +98,12 @@ static bool journal_step(window_list *list, int64_t start, uint8_t *state, const
 }
 
 /* The link that leads to the winset of this start, which is created if it is missing. NULL when out of memory. */
-static winset **winset_link(window_list *list, winset **from, int64_t start) {
+static winset **winset_link(winset **from, int64_t start) {
   while (*from && (*from)->start < start) from = &(*from)->next;
   if (*from && (*from)->start == start) return from;
   winset *set = winset_new(start, *from);
   if (!set) return NULL;
   *from = set;
-  list->length++;
   return from;
 }
 
@@ -112,7 +113,7 @@ bool window_list_update(window_list *list, const batch *b, int64_t row) {
   int64_t last = ts / list->advance;
   winset **link = &list->first;
   for (int64_t n = first; n <= last; n++) {
-    link = winset_link(list, link, n * list->advance);
+    link = winset_link(link, n * list->advance);
     if (!link) return false;
     uint8_t *state = winset_find_or_insert(*link, b->keys[row], list);
     if (!state || !aggregates_add(list->functions, state, b, row)) return false;
@@ -131,7 +132,7 @@ winset *window_list_complete(const window_list *list, int64_t ts) {
 void window_list_pop(window_list *list) {
   winset *set = list->first;
   list->first = set->next;
-  list->length--;
+  list->windows -= set->windows;
   winset_free(set, list->functions);
 }
 

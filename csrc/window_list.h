@@ -28,7 +28,7 @@ typedef struct {
   int64_t size, advance;
   const aggregates *functions;
   winset *first;
-  int64_t length;
+  int64_t windows;    /* in all winsets together */
   out_rows *journal;  /* the steps of the user's objects; NULL without udf */
   int64_t udf_window; /* number of the next window with user objects */
 } window_list;
@@ -39,6 +39,11 @@ bool journal_put(out_rows *journal, int64_t window, int64_t start, int64_t numbe
 
 void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions, out_rows *journal);
 void window_list_free(window_list *list);
+
+/* About how many bytes one window takes. */
+static inline int64_t window_bytes(const aggregates *functions) {
+  return functions->state_size + 5 * (int64_t)sizeof(void *); /* its key, and twice two words in the index */
+}
 
 /* Adds the tuple to every window that covers its timestamp. False when out of memory. */
 bool window_list_update(window_list *list, const batch *b, int64_t row);

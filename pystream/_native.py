@@ -17,14 +17,14 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 1
+ABI = 2
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
 
-DESIGNS = {"mq": lib.PS_MQ}
+DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
 }
@@ -69,13 +69,14 @@ class Handle:
         aggregates: list[tuple[str, int, int]],
         inputs: int,
         design: str,
+        threads: int,
         max_pending: int,
     ) -> None:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
         each = ffi.new("ps_aggregate[]", [(FUNCTIONS[f], column, mask) for f, column, mask in aggregates])
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
         out = ffi.new("ps_operator **")
-        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], max_pending, out))
+        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], threads, max_pending, out))
         self._operator = ffi.gc(out[0], lib.ps_operator_free)
         self._pid = os.getpid()
         self._end = weakref.finalize(self, lib.ps_operator_end, self._operator)  # at exit too
@@ -142,7 +143,7 @@ class Handle:
         """Counters."""
         stats = ffi.new("ps_stats *")
         lib.ps_operator_stats(self._op, stats)
-        return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out")}
+        return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out", "windows", "bytes")}
 
 
 def _new_array() -> Any:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pystream.query import Query
 
 INPUTS_MAX = 1 << 16
+THREADS_MAX = 1 << 10
 AUTO = "mq"
 DESIGNS = tuple(_native.DESIGNS)
 
@@ -53,7 +54,7 @@ class Operator:
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
         self.design = _design(design)
         max_pending = _in_range("max_pending", max_pending, 1 << 40)
-        _in_range("threads", 1 if threads is None else threads, INPUTS_MAX)
+        threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
@@ -65,6 +66,7 @@ class Operator:
             self._plan.aggregates,
             self.inputs,
             self.design,
+            threads,
             max_pending,
         )
 

@@ -244,7 +244,7 @@ def test_max_pending_blocks_times_out_or_refuses():
             op.add(0, batch(3, 4), block=False)
         with pytest.raises(TimeoutError, match="input 0 had no room for 2 tuples in time"):
             op.add(0, batch(3, 4), timeout=0.01)
-        assert op.stats() == {"tuples_in": 2, "pending": 2, "rows_out": 0}
+        assert {"tuples_in": 2, "pending": 2, "rows_out": 0}.items() <= op.stats().items()
         op.add(0, batch(3))
         blocked = threading.Thread(target=op.add, args=(0, batch(4, 5)))
         blocked.start()

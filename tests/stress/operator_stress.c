@@ -98,7 +98,7 @@ static int64_t round_once(int32_t inputs, int64_t tuples, int64_t takes_max) {
   ps_aggregate count = {PS_COUNT, -1, -1};
   ps_query query = {WINDOW, WINDOW, 2, types, 1, 1, &count};
   ps_operator *op;
-  if (ps_operator_new(&query, inputs, PS_MQ, 64, &op) != PS_OK) abort();
+  if (ps_operator_new(&query, inputs, PS_MQ, 1, 64, &op) != PS_OK) abort();
   pthread_t *threads = calloc((size_t)inputs, sizeof *threads);
   feeder *feeders = calloc((size_t)inputs, sizeof *feeders);
   for (int32_t i = 0; i < inputs; i++) {

@@ -1,0 +1,9 @@
+/* designs.c - the designs by their number. See design.h. */
+#include "design.h"
+
+static const design *const designs[PS_DESIGNS] = {
+    [PS_MQ] = &mq_design,
+    [PS_MQ_LF] = &mq_lf_design,
+};
+
+const design *design_of(ps_design which) { return designs[which]; }
