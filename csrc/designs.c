@@ -4,6 +4,7 @@
 static const design *const designs[PS_DESIGNS] = {
     [PS_MQ] = &mq_design,
     [PS_MQ_LF] = &mq_lf_design,
+    [PS_SLICED] = &sliced_design,
 };
 
 const design *design_of(ps_design which) { return designs[which]; }

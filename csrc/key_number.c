@@ -14,6 +14,13 @@ void key_numbers_free(key_numbers *n) {
   memory_free(n->numbers);
 }
 
+/* The general way. NULL when out of memory. */
+static const key *find_key(key_numbers *n, const batch *b, int64_t row) {
+  const key *k = key_cache_row(n->cache, b, n->keys, row);
+  if (k && n->limit <= k->number) n->limit = (int64_t)k->number + 1;
+  return k;
+}
+
 /* ---- the hash table ---- */
 
 static int64_t first_slot(const key_numbers *n, uint64_t word) { return (int64_t)hash_mix(word) & (n->capacity - 1); }
@@ -110,7 +117,7 @@ static bool reserve_value(key_numbers *n, uint64_t value) {
 
 /* The input meets a value for the first time. */
 static bool meet_value(key_numbers *n, const batch *b, int64_t row, uint64_t value) {
-  const key *k = key_cache_row(n->cache, b, n->keys, row);
+  const key *k = find_key(n, b, row);
   if (!k || !reserve_value(n, value)) return false;
   if (n->direct) {
     n->direct[value - n->lowest] = k->number + 1;
@@ -217,7 +224,7 @@ static bool number_string(key_numbers *n, const batch *b, int64_t row) {
       return true;
     }
   }
-  const key *k = key_cache_row(n->cache, b, n->keys, row);
+  const key *k = find_key(n, b, row);
   if (!k) return false;
   n->numbers[row] = k->number;
   if (!is_key_of(k, s)) return true;
@@ -235,7 +242,7 @@ static bool fill_rows(key_numbers *n, const batch *b) {
     if (strings) {
       if (!number_string(n, b, row)) return false;
     } else {
-      const key *k = key_cache_row(n->cache, b, n->keys, row);
+      const key *k = find_key(n, b, row);
       if (!k) return false;
       n->numbers[row] = k->number;
     }
@@ -244,7 +251,7 @@ static bool fill_rows(key_numbers *n, const batch *b) {
 }
 
 static bool fill_one(key_numbers *n, const batch *b) {
-  const key *k = key_cache_row(n->cache, b, 0, 0);
+  const key *k = find_key(n, b, 0);
   if (!k) return false;
   for (int64_t row = 0; row < b->rows; row++) n->numbers[row] = k->number;
   return true;

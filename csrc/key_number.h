@@ -32,6 +32,7 @@ typedef struct {
   int64_t used;            /* keys known, in either map */
   uint64_t least, most;    /* the range of the values */
   uint32_t *numbers;       /* of the rows of the batch at hand */
+  int64_t limit;           /* above all numbers met */
   int64_t numbers_capacity;
 } key_numbers;
 

@@ -44,9 +44,9 @@ static int32_t mq_workers(int32_t threads) {
 
 /* ---- Add ---- */
 
-static bool mq_reserve(ps_operator *op, int32_t which, int64_t rows) {
+static bool mq_reserve(ps_operator *op, int32_t which, const batch *b) {
   mq *m = op->state;
-  return queue_reserve(&m->queue[which], ledger_held(&op->input[which].ledger) + rows);
+  return queue_reserve(&m->queue[which], ledger_held(&op->input[which].ledger) + b->rows);
 }
 
 static void mq_add(ps_operator *op, int32_t which, batch *b) {

@@ -52,7 +52,7 @@ typedef struct pane {
   pane_slab *slab;
   uint64_t begin;    /* of the slice */
   uint64_t position; /* the edge that the input has come to; PANE_FOREVER: closed */
-  int64_t tuples;    /* in the slice */
+  int64_t through;   /* tuples of the input, from its beginning to the end of the slice */
   int64_t n;         /* keys in the slice */
   int64_t limit;     /* above all its key numbers */
   int32_t input;
@@ -68,8 +68,10 @@ typedef struct {
 typedef struct {
   uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
   slice slice;
-  pane *last;      /* the end of the list */
-  pane_slab *slab; /* with room for more nodes */
+  int64_t tuples;     /* folded so far, or in no window */
+  ps_counter folded;  /* the same for the reader, after each batch */
+  pane *last;         /* the end of the list */
+  pane_slab *slab;    /* with room for more nodes */
 } pane_input;
 
 typedef struct {
@@ -96,18 +98,32 @@ typedef struct {
   pane_reader reader;
 } pane_hive;
 
+/* The key columns. */
+typedef struct {
+  const key_table *table;
+  int32_t columns;
+  const ps_type *types;
+} pane_keys;
+
 /* False when out of memory. */
-bool pane_hive_init(pane_hive *h, const ps_query *query, const aggregates *functions, const key_table *keys,
+bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const pane_keys *keys,
                     int32_t inputs);
 void pane_hive_free(pane_hive *h);
 
-/* An input's thread. False when out of memory: the input must not be used any more, but for being freed. Add publishes
-   every slice that ends in the batch; `numbers` are the key numbers of its rows, all below `limit`. */
-bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *numbers, int64_t limit);
+/* An input's thread. Expect: key numbers below `limit` may come; false when out of memory, nothing has changed. The
+   others: false when out of memory; the input must not be used any more then. Add publishes every slice that ends in
+   the batch; `numbers` are the key numbers of its rows. Close comes once. */
+bool pane_hive_expect(pane_hive *h, int32_t input, int64_t limit);
+bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *numbers);
 bool pane_hive_heartbeat(pane_hive *h, int32_t input, uint64_t ts);
 bool pane_hive_close(pane_hive *h, int32_t input);
 
-/* The reader. Next: PS_OK, the window at *start is complete; PS_EMPTY, none is; PS_END, none will be; PS_NO_MEMORY. */
+/* The reader. Next: PS_OK, the window at *start is complete; PS_EMPTY, none is; PS_END, none will be; PS_NO_MEMORY.
+   After PS_OK, combine puts the window's rows out, and drop goes on behind it; a failed combine may be repeated. */
 ps_code pane_hive_next(pane_hive *h, int64_t *start);
 ps_code pane_hive_combine(pane_hive *h, int64_t start, out_rows *rows, ps_fault *fault);
 ps_code pane_hive_drop(pane_hive *h, int64_t start);
+
+/* The reader, after PS_EMPTY: how many tuples of the input, the oldest ones, are no longer held back by another input:
+   those in slices that have been read, and those in the private slice if no input is behind it. */
+int64_t pane_hive_merged(pane_hive *h, int32_t input);

@@ -43,7 +43,7 @@ typedef enum {
 
 typedef enum { PS_COUNT, PS_SUM, PS_AVG, PS_MIN, PS_MAX, PS_FIRST, PS_LAST, PS_UDF, PS_FUNCTIONS } ps_function;
 
-typedef enum { PS_MQ, PS_MQ_LF, PS_DESIGNS } ps_design;
+typedef enum { PS_MQ, PS_MQ_LF, PS_SLICED, PS_DESIGNS } ps_design;
 
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1 means none. */
 typedef struct {

@@ -356,5 +356,4 @@ void slice_pack(slice *s, void *place, bool *owns) {
     states += packed_round((size_t)s->n * s->kinds[a]->size);
   }
   s->n = 0;
-  s->tuples = 0;
 }

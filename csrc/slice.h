@@ -26,7 +26,6 @@ typedef struct {
   const partial_kind **kinds; /* of each aggregate */
   uint64_t input;
   int64_t n, capacity;
-  int64_t tuples; /* folded, or in no window */
   uint32_t *keys;
   int64_t *rows;
   void **columns;

@@ -25,6 +25,7 @@ static inline bool tournament_beats(const tournament *t, int32_t a, int32_t b) {
 static inline void tournament_free(tournament *t) {
   memory_free(t->loser);
   memory_free(t->score);
+  *t = (tournament){0};
 }
 
 /* All scores 0. False when out of memory. */

@@ -24,7 +24,7 @@ if lib.PS_ABI != ABI:
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
 
-DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF}
+DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF, "sliced": lib.PS_SLICED}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
 }
