@@ -11,6 +11,12 @@ static bool count_add(const aggregate *a, void *state, const column *c, int64_t 
   return true;
 }
 
+static bool count_combine(const aggregate *a, void *state, void *other) {
+  (void)a;
+  *(int64_t *)state += *(int64_t *)other;
+  return true;
+}
+
 static ps_code put_bits(out_rows *rows, int32_t to, uint64_t bits) {
   return out_put_bits(rows, to, bits) ? PS_OK : PS_NO_MEMORY;
 }
@@ -29,6 +35,15 @@ static bool integer_add(const aggregate *a, void *state, const column *c, int64_
   uint64_t bits = column_bits(c, row);
   s->sum += type_is_unsigned(a->type) ? (int128)bits : (int128)(int64_t)bits;
   s->n++;
+  return true;
+}
+
+static bool integer_combine(const aggregate *a, void *state, void *other) {
+  (void)a;
+  integer_state *s = state;
+  const integer_state *o = other;
+  s->sum += o->sum;
+  s->n += o->n;
   return true;
 }
 
@@ -72,6 +87,19 @@ static bool float_add(const aggregate *a, void *state, const column *c, int64_t 
   return true;
 }
 
+static bool float_reserve(void *state, const column *c, int64_t row) {
+  return exact_sum_reserve(&((float_state *)state)->sum, bits_double(column_bits(c, row)));
+}
+
+static bool float_combine(const aggregate *a, void *state, void *other) {
+  (void)a;
+  float_state *s = state;
+  const float_state *o = other;
+  if (!exact_sum_combine(&s->sum, &o->sum)) return false;
+  s->n += o->n;
+  return true;
+}
+
 static ps_code float_sum_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const float_state *s = state;
@@ -108,6 +136,23 @@ static bool max_add(const aggregate *a, void *state, const column *c, int64_t ro
   return true;
 }
 
+/* The other's value takes part as one more. */
+static bool value_combine(value_state *s, const value_state *o, bool better) {
+  if (o->n && (s->n == 0 || better)) s->bits = o->bits;
+  s->n += o->n;
+  return true;
+}
+
+static bool min_combine(const aggregate *a, void *state, void *other) {
+  const value_state *s = state, *o = other;
+  return value_combine(state, other, value_ordered(o->bits, a->type) < value_ordered(s->bits, a->type));
+}
+
+static bool max_combine(const aggregate *a, void *state, void *other) {
+  const value_state *s = state, *o = other;
+  return value_combine(state, other, value_ordered(o->bits, a->type) > value_ordered(s->bits, a->type));
+}
+
 static bool first_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
   value_state *s = state;
@@ -132,15 +177,22 @@ static ps_code value_finish(const aggregate *a, const void *state, out_rows *row
 /* ---- min, max, first, last of strings: the state owns a copy, since the batch goes before the window does ---- */
 
 typedef struct {
-  uint8_t *data; /* NULL: none yet */
+  uint8_t *data;
   int64_t length, capacity;
+  bool any; /* false: none yet */
 } bytes_state;
 
 static bool bytes_keep(bytes_state *s, bytes b) {
   if (!memory_grow((void **)&s->data, &s->capacity, b.length + 1, 1)) return false;
   if (b.length) memcpy(s->data, b.data, (size_t)b.length);
   s->length = b.length;
+  s->any = true;
   return true;
+}
+
+static bool bytes_reserve(void *state, const column *c, int64_t row) {
+  bytes_state *s = state;
+  return memory_grow((void **)&s->data, &s->capacity, column_bytes(c, row).length + 1, 1);
 }
 
 static int bytes_compare(bytes x, const bytes_state *y) {
@@ -153,20 +205,42 @@ static bool bytes_min_add(const aggregate *a, void *state, const column *c, int6
   (void)a;
   bytes_state *s = state;
   bytes b = column_bytes(c, row);
-  return s->data && bytes_compare(b, s) >= 0 ? true : bytes_keep(s, b);
+  return s->any && bytes_compare(b, s) >= 0 ? true : bytes_keep(s, b);
 }
 
 static bool bytes_max_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
   bytes_state *s = state;
   bytes b = column_bytes(c, row);
-  return s->data && bytes_compare(b, s) <= 0 ? true : bytes_keep(s, b);
+  return s->any && bytes_compare(b, s) <= 0 ? true : bytes_keep(s, b);
+}
+
+/* Swaps the two, so that nothing need be allocated; the caller drops the other one. */
+static bool bytes_swap(bytes_state *s, bytes_state *o) {
+  bytes_state kept = *s;
+  *s = *o;
+  *o = kept;
+  return true;
+}
+
+static bool bytes_min_combine(const aggregate *a, void *state, void *other) {
+  (void)a;
+  const bytes_state *s = state, *o = other;
+  bool better = o->any && (!s->any || bytes_compare((bytes){o->data, o->length}, s) < 0);
+  return better ? bytes_swap(state, other) : true;
+}
+
+static bool bytes_max_combine(const aggregate *a, void *state, void *other) {
+  (void)a;
+  const bytes_state *s = state, *o = other;
+  bool better = o->any && (!s->any || bytes_compare((bytes){o->data, o->length}, s) > 0);
+  return better ? bytes_swap(state, other) : true;
 }
 
 static bool bytes_first_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
   bytes_state *s = state;
-  return s->data ? true : bytes_keep(s, column_bytes(c, row));
+  return s->any ? true : bytes_keep(s, column_bytes(c, row));
 }
 
 static bool bytes_last_add(const aggregate *a, void *state, const column *c, int64_t row) {
@@ -177,7 +251,7 @@ static bool bytes_last_add(const aggregate *a, void *state, const column *c, int
 static ps_code bytes_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const bytes_state *s = state;
-  if (!s->data) return put_null(rows, to);
+  if (!s->any) return put_null(rows, to);
   return out_put_bytes(rows, to, s->data, s->length) ? PS_OK : PS_NO_MEMORY;
 }
 
@@ -194,36 +268,38 @@ static bool udf_add(const aggregate *a, void *state, const column *c, int64_t ro
 
 typedef struct {
   bool (*add)(const aggregate *, void *, const column *, int64_t);
+  bool (*combine)(const aggregate *, void *, void *);
   ps_code (*finish)(const aggregate *, const void *, out_rows *, int32_t);
+  bool (*reserve)(void *, const column *, int64_t);
   void (*drop)(void *);
   size_t size;
 } routine;
 
 static const routine integer_code[PS_FUNCTIONS] = {
-    [PS_COUNT] = {count_add, count_finish, NULL, sizeof(int64_t)},
-    [PS_SUM] = {integer_add, integer_sum_finish, NULL, sizeof(integer_state)},
-    [PS_AVG] = {integer_add, integer_avg_finish, NULL, sizeof(integer_state)},
-    [PS_MIN] = {min_add, value_finish, NULL, sizeof(value_state)},
-    [PS_MAX] = {max_add, value_finish, NULL, sizeof(value_state)},
-    [PS_FIRST] = {first_add, value_finish, NULL, sizeof(value_state)},
-    [PS_LAST] = {last_add, value_finish, NULL, sizeof(value_state)},
-    [PS_UDF] = {udf_add, count_finish, NULL, sizeof(int64_t)},
+    [PS_COUNT] = {count_add, count_combine, count_finish, NULL, NULL, sizeof(int64_t)},
+    [PS_SUM] = {integer_add, integer_combine, integer_sum_finish, NULL, NULL, sizeof(integer_state)},
+    [PS_AVG] = {integer_add, integer_combine, integer_avg_finish, NULL, NULL, sizeof(integer_state)},
+    [PS_MIN] = {min_add, min_combine, value_finish, NULL, NULL, sizeof(value_state)},
+    [PS_MAX] = {max_add, max_combine, value_finish, NULL, NULL, sizeof(value_state)},
+    [PS_FIRST] = {first_add, NULL, value_finish, NULL, NULL, sizeof(value_state)},
+    [PS_LAST] = {last_add, NULL, value_finish, NULL, NULL, sizeof(value_state)},
+    [PS_UDF] = {udf_add, NULL, count_finish, NULL, NULL, sizeof(int64_t)},
 };
 
 static const routine float_code[PS_FUNCTIONS] = {
-    [PS_SUM] = {float_add, float_sum_finish, float_drop, sizeof(float_state)},
-    [PS_AVG] = {float_add, float_avg_finish, float_drop, sizeof(float_state)},
-    [PS_MIN] = {min_add, value_finish, NULL, sizeof(value_state)},
-    [PS_MAX] = {max_add, value_finish, NULL, sizeof(value_state)},
-    [PS_FIRST] = {first_add, value_finish, NULL, sizeof(value_state)},
-    [PS_LAST] = {last_add, value_finish, NULL, sizeof(value_state)},
+    [PS_SUM] = {float_add, float_combine, float_sum_finish, float_reserve, float_drop, sizeof(float_state)},
+    [PS_AVG] = {float_add, float_combine, float_avg_finish, float_reserve, float_drop, sizeof(float_state)},
+    [PS_MIN] = {min_add, min_combine, value_finish, NULL, NULL, sizeof(value_state)},
+    [PS_MAX] = {max_add, max_combine, value_finish, NULL, NULL, sizeof(value_state)},
+    [PS_FIRST] = {first_add, NULL, value_finish, NULL, NULL, sizeof(value_state)},
+    [PS_LAST] = {last_add, NULL, value_finish, NULL, NULL, sizeof(value_state)},
 };
 
 static const routine bytes_code[PS_FUNCTIONS] = {
-    [PS_MIN] = {bytes_min_add, bytes_finish, bytes_drop, sizeof(bytes_state)},
-    [PS_MAX] = {bytes_max_add, bytes_finish, bytes_drop, sizeof(bytes_state)},
-    [PS_FIRST] = {bytes_first_add, bytes_finish, bytes_drop, sizeof(bytes_state)},
-    [PS_LAST] = {bytes_last_add, bytes_finish, bytes_drop, sizeof(bytes_state)},
+    [PS_MIN] = {bytes_min_add, bytes_min_combine, bytes_finish, bytes_reserve, bytes_drop, sizeof(bytes_state)},
+    [PS_MAX] = {bytes_max_add, bytes_max_combine, bytes_finish, bytes_reserve, bytes_drop, sizeof(bytes_state)},
+    [PS_FIRST] = {bytes_first_add, NULL, bytes_finish, bytes_reserve, bytes_drop, sizeof(bytes_state)},
+    [PS_LAST] = {bytes_last_add, NULL, bytes_finish, bytes_reserve, bytes_drop, sizeof(bytes_state)},
 };
 
 static const routine *routine_for(ps_function function, ps_type type) {
@@ -234,7 +310,7 @@ static const routine *routine_for(ps_function function, ps_type type) {
 /* ---- all aggregates of a query ---- */
 
 bool aggregates_init(aggregates *all, const ps_query *query) {
-  *all = (aggregates){.n = query->aggregates, .udf = -1};
+  *all = (aggregates){.n = query->aggregates, .udf = -1, .combines = true};
   all->each = memory_new((size_t)all->n * sizeof *all->each);
   if (!all->each) return false;
   for (int32_t i = 0; i < all->n; i++) {
@@ -250,8 +326,13 @@ bool aggregates_init(aggregates *all, const ps_query *query) {
                                .is_bytes = type_is_bytes(type),
                                .add = run->add,
                                .finish = run->finish,
-                               .drop = run->drop};
+                               .drop = run->drop,
+                               .reserve = run->reserve,
+                               .combine = run->combine,
+                               .size = run->size};
     all->state_size += (int64_t)((run->size + 15) / 16 * 16);
+    all->combines = all->combines && run->combine;
+    all->reserves = all->reserves || run->reserve;
     if (from->function == PS_UDF) all->udf = i;
   }
   return true;
@@ -279,6 +360,27 @@ void aggregates_drop(const aggregates *all, uint8_t *state) {
     const aggregate *a = &all->each[i];
     if (a->drop) a->drop(state + a->offset);
   }
+}
+
+bool aggregates_reserve(const aggregates *all, uint8_t *state, const batch *b, int64_t row) {
+  for (int32_t i = 0; i < all->n; i++) {
+    const aggregate *a = &all->each[i];
+    if (!a->reserve || a->column < 0 || !counts(a, b, row)) continue;
+    if (!a->reserve(state + a->offset, &b->columns[a->column], row)) return false;
+  }
+  return true;
+}
+
+/* What has moved leaves an empty state behind, which adds nothing when it is moved again. */
+bool aggregates_combine(const aggregates *all, uint8_t *state, uint8_t *other) {
+  assert(all->combines);
+  for (int32_t i = 0; i < all->n; i++) {
+    const aggregate *a = &all->each[i];
+    if (!a->combine(a, state + a->offset, other + a->offset)) return false;
+    if (a->drop) a->drop(other + a->offset);
+    memset(other + a->offset, 0, a->size);
+  }
+  return true;
 }
 
 ps_code aggregates_finish(const aggregates *all, const uint8_t *state, out_rows *rows, int32_t to, int32_t *failed) {

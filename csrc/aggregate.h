@@ -22,13 +22,18 @@ struct aggregate {
   bool is_bytes;  /* its output column is a string */
   bool (*add)(const aggregate *a, void *state, const column *c, int64_t row); /* false: out of memory */
   ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to);
-  void (*drop)(void *state); /* frees what the state holds; NULL: nothing to free */
+  void (*drop)(void *state);                                     /* frees what the state holds; NULL: nothing to free */
+  bool (*reserve)(void *state, const column *c, int64_t row);    /* NULL: its add never allocates */
+  bool (*combine)(const aggregate *a, void *state, void *other); /* NULL: it depends on the order of tuples */
+  size_t size;
 };
 
 typedef struct {
   int32_t n;
   int32_t udf;        /* index of the PS_UDF aggregate, -1: none */
   int64_t state_size; /* a multiple of 16, for the 128-bit sums */
+  bool combines;      /* all of them do: windows may be kept in parts, in any order */
+  bool reserves;      /* some of them allocate in add */
   aggregate *each;
 } aggregates;
 
@@ -51,6 +56,13 @@ void aggregates_free(aggregates *all);
 
 bool aggregates_add(const aggregates *all, uint8_t *state, const batch *b, int64_t row);
 void aggregates_drop(const aggregates *all, uint8_t *state);
+
+/* Allocates what adding the row would need, so that the same aggregates_add cannot fail; the results stay. */
+bool aggregates_reserve(const aggregates *all, uint8_t *state, const batch *b, int64_t row);
+
+/* Moves what `other` has taken in over to `state`: exact, in any order and grouping. False when out of memory: then
+   some aggregates have moved and the others have not; calling again goes on from there. Wants all->combines. */
+bool aggregates_combine(const aggregates *all, uint8_t *state, uint8_t *other);
 
 /* Writes the results as columns `to`, `to` + 1, ...; on failure says at which aggregate. */
 ps_code aggregates_finish(const aggregates *all, const uint8_t *state, out_rows *rows, int32_t to, int32_t *failed);

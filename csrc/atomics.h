@@ -154,6 +154,107 @@ static inline bool ms_end_swing(cell *end, uint64_t old, uint64_t now) {
    it covers. Partner: promise_read, which comes before the look into the queue (spec/Operator.tla, CloseAs). */
 static inline void promise_write(cell *promise, uint64_t word) { CELL_STORE(promise, word, memory_order_release); }
 static inline uint64_t promise_read(const cell *promise) { return CELL_LOAD(promise, memory_order_acquire); }
+/* A word that nobody else uses any more. Not a step of any spec. */
+static inline uint64_t cell_last(const cell *c) { return atomic_load_explicit(&c->bits, memory_order_relaxed); }
+
+/* A cell in an array, with a cache line of its own: the stride keeps neighbours apart wherever the array begins. */
+typedef struct {
+  cell word;
+  uint8_t apart[64 - sizeof(cell)];
+} cell_alone;
+
+/* ---- skip_list: a link holds the address of the next node on its level, 0 behind the last one ---- */
+
+/* Acquire: who follows a link sees the fields of the node it leads to and that node's own link. Partner: link_swap. */
+static inline void *link_read(const cell *link) { return (void *)(uintptr_t)CELL_LOAD(link, memory_order_acquire); }
+
+/* Release: publishes the fields of `node` and its link on this level. Partner: link_read. A failure tells nothing but
+   that somebody else linked here; the caller reads again, so relaxed is enough then. */
+static inline bool link_swap(cell *link, const void *found, const void *node) {
+  uint64_t expected = (uintptr_t)found;
+  return CELL_SWAP(link, &expected, (uintptr_t)node, memory_order_release, memory_order_relaxed);
+}
+
+/* The link of a node that is not linked on this level yet, so that nobody can read it; link_swap publishes it. */
+static inline void link_init(cell *link, const void *node) { cell_init(link, (uintptr_t)node); }
+
+/* The link of a node that nobody can reach any more. */
+static inline void *link_last(const cell *link) { return (void *)(uintptr_t)cell_last(link); }
+
+/* ---- slab: memory that comes back to its input ---- */
+
+/* Relaxed: the giver finds what it pushed itself, the taker follows it only after returned_take. */
+static inline void *returned_read(const cell *top) { return (void *)(uintptr_t)CELL_LOAD(top, memory_order_relaxed); }
+
+/* Release: whatever this thread knows to be over (reclaim) is over for the taker too. Partner: returned_take. */
+static inline bool returned_push(cell *top, const void *found, const void *slab) {
+  uint64_t expected = (uintptr_t)found;
+  return CELL_SWAP(top, &expected, (uintptr_t)slab, memory_order_release, memory_order_relaxed);
+}
+
+/* Takes everything. Acquire: partner of returned_push; the slabs below the newest one were pushed before it. */
+static inline bool returned_take(cell *top, const void *found) {
+  uint64_t expected = (uintptr_t)found;
+  return CELL_SWAP(top, &expected, 0, memory_order_acquire, memory_order_relaxed);
+}
+
+/* ---- reclaim (G2): an input announces its call and then reads front; the reclaimer moves front and then looks for
+   calls. Each side must not read before its own write is there for all, and the two must agree on an order:
+   sequentially consistent, all four of them. Then either the input finds the new front or the reclaimer finds the call.
+   ---- */
+
+/* Adds one; gives what the counter is now (odd: inside). Read-modify-write, as the cheapest such store on x86. */
+static inline uint64_t active_enter(cell *active) { return CELL_ADD(active, 1, memory_order_seq_cst) + 1; }
+
+/* Sequentially consistent, see above; as an acquire it also shows the node and its links. Partner: front_move. */
+static inline void *front_read(const cell *front) { return (void *)(uintptr_t)CELL_LOAD(front, memory_order_seq_cst); }
+
+static inline void front_move(cell *front, const void *node) {
+  CELL_STORE(front, (uintptr_t)node, memory_order_seq_cst);
+}
+
+/* Sequentially consistent, see above; as an acquire it is the partner of active_leave. */
+static inline uint64_t active_read(const cell *active) { return CELL_LOAD(active, memory_order_seq_cst); }
+
+/* Release: the input is done with all nodes it met before anybody frees them. Partner: active_read. */
+static inline void active_leave(cell *active, uint64_t value) { CELL_STORE(active, value, memory_order_release); }
+
+/* Release: the reader is done with the nodes it counts before anybody frees them. Partner: passed_read. */
+static inline void passed_count(cell *passed, uint64_t nodes) { CELL_STORE(passed, nodes, memory_order_release); }
+
+/* Acquire: partner of passed_count. */
+static inline uint64_t passed_read(const cell *passed) { return CELL_LOAD(passed, memory_order_acquire); }
+
+/* ---- t_gate: written[k] is the last node of input k that stands in the list ---- */
+
+/* Release: the node is linked, on all its levels, for whoever sees it here (TGate G3). Partner: written_read. */
+static inline void written_publish(cell *written, const void *node) {
+  CELL_STORE(written, (uintptr_t)node, memory_order_release);
+}
+
+/* Acquire: the read of next that follows must not come before it and must find what was linked (TGate G3). Partner:
+   written_publish. */
+static inline const void *written_read(const cell *written) {
+  return (const void *)(uintptr_t)CELL_LOAD(written, memory_order_acquire);
+}
+
+/* ---- w_hive ---- */
+
+/* Release: whatever the thread has put into the windows before this position is seen by who reads the position.
+   Partner: position_read. */
+static inline void position_publish(cell *written, uint64_t position) {
+  CELL_STORE(written, position, memory_order_release);
+}
+
+/* Acquire: all links and states of the windows before the position. Partner: position_publish. */
+static inline uint64_t position_read(const cell *written) { return CELL_LOAD(written, memory_order_acquire); }
+
+/* Release: the thread is done with every node before its new anchor. Partner: anchor_read. */
+static inline void anchor_move(cell *anchor, uint64_t start) { CELL_STORE(anchor, start, memory_order_release); }
+
+/* Acquire: what the thread did with nodes before the anchor is over, so they may be freed. An old value only frees
+   less. Partner: anchor_move. */
+static inline uint64_t anchor_read(const cell *anchor) { return CELL_LOAD(anchor, memory_order_acquire); }
 
 /* ---- pane_hive.h ---- */
 

@@ -14,7 +14,6 @@
 
 struct design {
   bool ordered; /* tuples reach the windows in their order: it can run first, last and udf */
-  bool numbers; /* it finds the keys of a batch by itself, in reserve; b->keys stays empty */
 
   /* How many workers the design runs when the caller asks for so many update threads. */
   int32_t (*workers)(int32_t threads);
@@ -23,11 +22,17 @@ struct design {
   bool (*init)(ps_operator *op);
   void (*free)(ps_operator *op); /* no worker runs any more; batches are the operator's to drop */
 
-  /* The input's thread, one call at a time for each input (in->turn). Reserve does all that may fail before the tuples
-     of a batch are taken; in->ledger does not count them yet. False: out of memory, nothing changed. Add takes
-     the tuples; if it runs out of memory on the way, it calls operator_fail. Heartbeats come only when they promise
-     something new, a close comes once. Each rings the workers that it has something for (operator_ring). */
-  bool (*reserve)(ps_operator *op, int32_t which, const batch *b);
+  /* The input's thread, one call at a time for each input (in->turn). Reserve does all that may fail before the `rows`
+     tuples of a batch (1: or a heartbeat) are taken; in->ledger does not count them yet. False: out of memory, nothing
+     changed. Add takes the tuples; if it runs out of memory on the way, it calls operator_fail. Heartbeats come only
+     when they promise something new, a close comes once. Each rings the workers that it has something for
+     (operator_ring). */
+  bool (*reserve)(ps_operator *op, int32_t which, int64_t rows);
+
+  /* Before reserve: finds the keys of the batch in the design's own way; b->keys stays empty then. NULL: the operator
+     fills b->keys. */
+  bool (*find_keys)(ps_operator *op, int32_t which, const batch *b);
+
   void (*add)(ps_operator *op, int32_t which, batch *b);
   void (*heartbeat)(ps_operator *op, int32_t which, int64_t ts);
   void (*close)(ps_operator *op, int32_t which);
@@ -41,7 +46,7 @@ struct design {
   void (*stats)(ps_operator *op, ps_stats *out);
 };
 
-extern const design mq_design, mq_lf_design;
+extern const design mq_design, mq_lf_design, tuml_sc_design;
 extern const design sliced_design;
 
 const design *design_of(ps_design which);

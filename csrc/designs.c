@@ -4,6 +4,7 @@
 static const design *const designs[PS_DESIGNS] = {
     [PS_MQ] = &mq_design,
     [PS_MQ_LF] = &mq_lf_design,
+    [PS_TUML_SC] = &tuml_sc_design,
     [PS_SLICED] = &sliced_design,
 };
 

@@ -83,18 +83,32 @@ static bool add_narrow(ps_exact_sum *sum, int128 x) {
   return true;
 }
 
+/* Whether the narrow sum can take the value, and how many of its units it is. */
+static bool narrow_units(parts p, int128 *units) {
+  int shift = p.pos - EXACT_SUM_NARROW_BIT;
+  if (shift < 0 || shift > EXACT_SUM_SHIFT_MAX) return false;
+  *units = p.negative ? -((int128)p.m << shift) : (int128)p.m << shift;
+  return true;
+}
+
 bool exact_sum_add_rare(ps_exact_sum *sum, double x) {
   if (!isfinite(x)) return add_special(sum, x);
   parts p = split(x);
-  int shift = p.pos - EXACT_SUM_NARROW_BIT;
-  if (shift >= 0 && shift <= EXACT_SUM_SHIFT_MAX) {
-    int128 units = (int128)p.m << shift;
-    return add_narrow(sum, p.negative ? -units : units);
-  }
+  int128 units;
+  if (narrow_units(p, &units)) return add_narrow(sum, units);
   if (p.m == 0) return true;
   if (!wide_ready(sum)) return false;
   wide_add_bits(sum->wide, p.m, p.pos, p.negative);
   return true;
+}
+
+bool exact_sum_reserve(ps_exact_sum *sum, double x) {
+  if (!isfinite(x)) return wide_ready(sum);
+  parts p = split(x);
+  if (p.m == 0) return true;
+  int128 units, total;
+  if (narrow_units(p, &units) && !__builtin_add_overflow(sum->narrow, units, &total)) return true;
+  return wide_ready(sum);
 }
 
 bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other) {

@@ -41,6 +41,8 @@ _Static_assert(EXACT_SUM_LIMBS * 64 >= 1074 + 1024 + 63 + 1, "a sum of 2^63 doub
 /* All of these: false when out of memory; the sum is then unchanged. */
 bool exact_sum_add_rare(ps_exact_sum *sum, double x); /* whatever the value */
 bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other);
+/* Allocates what adding x would need, so that exact_sum_add(sum, x) cannot fail; the sum's value stays. */
+bool exact_sum_reserve(ps_exact_sum *sum, double x);
 bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other); /* takes back a combine */
 
 /* The common case in line, because it is the inner loop of every float sum: a normal double within the narrow range. */

@@ -36,8 +36,8 @@ void ledger_put(ledger *l, batch *b) {
     l->first = b;
   }
   l->last = b;
-  pthread_mutex_unlock(&l->lock);
   held_change(&l->held, 2 * b->rows);
+  pthread_mutex_unlock(&l->lock);
 }
 
 /* ---- passer ---- */
@@ -91,6 +91,33 @@ batch *ledger_pass(ledger *l, int64_t n) {
 /* ---- any thread ---- */
 
 int64_t ledger_held(ledger *l) { return (int64_t)(held_read(&l->held) >> 1); }
+
+/* The first row of the batch with a timestamp above `ts`; as many as there are rows if there is none. */
+static int64_t first_above(const batch *b, int64_t ts) {
+  int64_t low = 0, high = b->rows;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (batch_ts(b, middle) > ts) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+ledger_view ledger_look(ledger *l, int64_t ts) {
+  ledger_view view = {.first = INT64_MAX};
+  pthread_mutex_lock(&l->lock);
+  view.held = ledger_held(l);
+  for (const batch *b = l->first; b; b = b->next) {
+    int64_t row = first_above(b, ts);
+    if (view.above == 0 && row < b->rows) view.first = batch_ts(b, row);
+    view.above += b->rows - row;
+  }
+  pthread_mutex_unlock(&l->lock);
+  return view;
+}
 
 /* Under the lock: marks that somebody waits for room; the count as it was at that moment. */
 static uint64_t mark(ledger *l, int64_t rows) {

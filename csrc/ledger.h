@@ -44,5 +44,15 @@ batch *ledger_pass(ledger *l, int64_t n);
 
 /* Any thread. */
 int64_t ledger_held(ledger *l);
+
+/* Tuples with timestamps above `ts`, and the first of those timestamps, if there is any. For a `ts` up to which the
+   input's tuples are ready: none of those above can have been passed. */
+typedef struct {
+  int64_t held; /* all tuples held, at the same moment */
+  int64_t above;
+  int64_t first;
+} ledger_view;
+ledger_view ledger_look(ledger *l, int64_t ts);
+
 ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms); /* PS_OK: they fit; PS_FULL: not in time; PS_CLOSED */
 void ledger_cancel(ledger *l);

@@ -44,9 +44,9 @@ static int32_t mq_workers(int32_t threads) {
 
 /* ---- Add ---- */
 
-static bool mq_reserve(ps_operator *op, int32_t which, const batch *b) {
+static bool mq_reserve(ps_operator *op, int32_t which, int64_t rows) {
   mq *m = op->state;
-  return queue_reserve(&m->queue[which], ledger_held(&op->input[which].ledger) + b->rows);
+  return queue_reserve(&m->queue[which], ledger_held(&op->input[which].ledger) + rows);
 }
 
 static void mq_add(ps_operator *op, int32_t which, batch *b) {
@@ -105,7 +105,8 @@ static ps_code mq_step(ps_operator *op, int32_t number, ps_fault *fault) {
   code = upout_begin(op);
   if (code != PS_OK) return code;
   tuple t = queue_dequeue(&m->queue[which]);
-  return upout_update(&m->upout, op, which, t.batch, t.row);
+  code = upout_update(&m->upout, op, t.batch, t.row);
+  return operator_passed(op, which) ? code : PS_NO_MEMORY;
 }
 
 static void mq_stats(ps_operator *op, ps_stats *out) {

@@ -19,6 +19,7 @@ static ps_code work(worker *w, ps_fault *fault) {
       if (!ps_flag_get(&op->cancelled)) doorbell_sleep(&w->doorbell);
       armed = false;
     } else if (code == PS_EMPTY) {
+      if (w->number == 0) sink_post(&op->sink);
       doorbell_prepare(&w->doorbell);
       armed = true;
     } else if (armed) {
@@ -261,7 +262,9 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
   if (is_closed(op, in)) return PS_CLOSED;
   if (!in_order(b, ps_counter_get(&in->latest), fault)) return PS_DISORDER;
   if (!ledger_fits(&in->ledger, b->rows)) return PS_FULL;
-  bool ok = (op->design->numbers || key_cache_fill(&in->keys, b, op->keys)) && op->design->reserve(op, which, b);
+  bool (*find_keys)(ps_operator *, int32_t, const batch *) = op->design->find_keys;
+  bool found = find_keys ? find_keys(op, which, b) : key_cache_fill(&in->keys, b, op->keys);
+  bool ok = found && op->design->reserve(op, which, b->rows);
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 
@@ -307,6 +310,8 @@ ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fau
   } else if (ts < 0) {
     *fault = (ps_fault){.ts = ts};
     code = PS_DISORDER;
+  } else if (ts > ps_counter_get(&in->latest) && !op->design->reserve(op, which, 1)) {
+    code = PS_NO_MEMORY;
   } else if (ts > ps_counter_get(&in->latest)) {
     ps_counter_set(&in->latest, ts);
     op->design->heartbeat(op, which, ts);
@@ -344,6 +349,37 @@ void ps_operator_stats(ps_operator *op, ps_stats *out) {
   for (int32_t i = 0; i < op->inputs; i++) out->pending += ledger_held(&op->input[i].ledger);
   out->bytes = ps_counter_get(&op->batch_bytes) + sink_bytes(&op->sink);
   op->design->stats(op, out);
+}
+
+/* The open input with the lowest (latest, number). */
+static ps_stall slowest(ps_operator *op) {
+  ps_stall s = {.input = -1, .latest = INT64_MAX, .next = INT64_MAX, .first = INT64_MAX};
+  for (int32_t i = 0; i < op->inputs; i++) {
+    input *in = &op->input[i];
+    int64_t latest = ps_counter_get(&in->latest);
+    if (ps_flag_get(&in->closed)) continue;
+    if (s.input < 0 || latest < s.latest) {
+      s.next = s.latest;
+      s.latest = latest;
+      s.input = i;
+    } else if (latest < s.next) {
+      s.next = latest;
+    }
+  }
+  return s;
+}
+
+void ps_operator_stall(ps_operator *op, ps_stall *out) {
+  ps_stall s = slowest(op);
+  for (int32_t i = 0; i < op->inputs && s.input >= 0; i++) {
+    bool before = i <= s.input; /* then a tuple at the same timestamp is ready */
+    ledger_view view = ledger_look(&op->input[i].ledger, before ? s.latest : s.latest - 1);
+    s.waiting += view.above;
+    if (view.above == 0) continue;
+    int64_t needs = before || view.first == INT64_MAX ? view.first : view.first + 1;
+    if (needs < s.first) s.first = needs;
+  }
+  *out = s;
 }
 
 /* ---- ending ---- */

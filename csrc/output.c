@@ -52,6 +52,7 @@ static bool put_invalid(out_column *c, int64_t row) {
 }
 
 static bool grow_values(out_column *c, int64_t n) {
+  if (!c->values && n < c->values_expected) n = c->values_expected;
   return memory_grow(&c->values, &c->values_capacity, n, sizeof(uint64_t));
 }
 
@@ -178,7 +179,7 @@ void out_rows_move(out_rows *rows, struct ArrowArray *to) {
     child->buffers[0] = c->validity;
     if (c->values) child->buffers[1] = c->values;
     if (c->is_bytes) child->buffers[2] = c->data;
-    *c = (out_column){.is_bytes = c->is_bytes};
+    *c = (out_column){.is_bytes = c->is_bytes, .values_expected = rows->rows};
   }
   rows->rows = 0;
 }

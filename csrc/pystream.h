@@ -43,7 +43,7 @@ typedef enum {
 
 typedef enum { PS_COUNT, PS_SUM, PS_AVG, PS_MIN, PS_MAX, PS_FIRST, PS_LAST, PS_UDF, PS_FUNCTIONS } ps_function;
 
-typedef enum { PS_MQ, PS_MQ_LF, PS_SLICED, PS_DESIGNS } ps_design;
+typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_SLICED, PS_DESIGNS } ps_design;
 
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1 means none. */
 typedef struct {
@@ -102,6 +102,15 @@ typedef struct {
   int32_t closed;
 } ps_input_stats;
 
+/* Who holds back the others. */
+typedef struct {
+  int32_t input;   /* of the open inputs the one with the lowest (latest, number); -1: all are closed */
+  int64_t latest;  /* its latest timestamp; -1: it has received nothing */
+  int64_t next;    /* the lowest latest timestamp of the other open inputs; INT64_MAX: there are none */
+  int64_t waiting; /* tuples that are not ready because of it */
+  int64_t first;   /* the timestamp that it must reach for the first of them to be ready; INT64_MAX: none waits */
+} ps_stall;
+
 /* Starts the operator's own threads: one for output and, in the designs that have them, `threads` for updates. The
    query is copied. */
 ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int32_t threads, int64_t max_pending,
@@ -140,6 +149,7 @@ void ps_operator_end(ps_operator *op);
 void ps_operator_free(ps_operator *op);
 
 void ps_operator_stats(ps_operator *op, ps_stats *out);
+void ps_operator_stall(ps_operator *op, ps_stall *out);
 void ps_operator_input_stats(ps_operator *op, int32_t input, ps_input_stats *out);
 
 /* Exact sums of doubles, for tests and for merging partial results (exact_sum.h says how it works). */

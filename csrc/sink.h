@@ -2,14 +2,17 @@
  * sink.h - where the output thread puts finished rows and the reader takes them.
  *
  * One mutex guards everything here. The output thread fills the table of rows in place and the reader takes it whole,
- * so rows gather into large batches just when the reader is slow. The output thread waits while more than `rows_max`
- * rows lie here: a stalled reader stalls the merge, which fills the queues, which stalls the inputs.
+ * so rows gather into large batches just when the reader is slow. A reader that waits is woken once for many rows: when
+ * the output thread has nothing more to do (sink_post), or enough rows lie here, or the oldest have lain for a while.
+ * The output thread waits while more than `rows_max` rows lie here: a stalled reader stalls the merge, which fills the
+ * queues, which stalls the inputs.
  */
 #pragma once
 
 #include <pthread.h>
 
 #include "output.h"
+#include "wait.h"
 
 typedef struct {
   pthread_mutex_t lock;
@@ -19,6 +22,8 @@ typedef struct {
   out_rows journal; /* steps of the user's objects; without udf it has no columns */
   int64_t rows_max;
   int64_t rows_out; /* all rows finished so far */
+  moment patience;  /* until then the rows that lie here may wait for more */
+  bool posted;      /* the rows are worth waking the reader for */
   bool ended;       /* no more rows will come */
   bool cancelled;
   ps_code failure;
@@ -33,6 +38,7 @@ void sink_free(sink *s);
 ps_code sink_lock(sink *s);
 void sink_lock_now(sink *s);
 void sink_unlock(sink *s);
+void sink_post(sink *s); /* the output thread has nothing more to do for now: the reader may have what there is */
 
 /* No rows will follow. The first end counts. */
 void sink_end(sink *s, ps_code failure, const ps_fault *fault);

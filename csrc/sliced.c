@@ -44,10 +44,15 @@ static void sliced_free(ps_operator *op) {
 
 /* ---- inputs ---- */
 
-static bool sliced_reserve(ps_operator *op, int32_t which, const batch *b) {
+static bool sliced_find_keys(ps_operator *op, int32_t which, const batch *b) {
   sliced *s = op->state;
   key_numbers *n = &s->input[which].numbers;
   return key_numbers_fill(n, b) && pane_hive_expect(&s->hive, which, n->limit);
+}
+
+static bool sliced_reserve(ps_operator *op, int32_t which, int64_t rows) {
+  (void)op, (void)which, (void)rows; /* find_keys has done it */
+  return true;
 }
 
 /* What was published is of use even if memory ran out behind it; but the input has lost tuples, so it is the end. */
@@ -111,11 +116,11 @@ static void sliced_stats(ps_operator *op, ps_stats *out) {
 
 const design sliced_design = {
     .ordered = false,
-    .numbers = true,
     .workers = sliced_workers,
     .init = sliced_init,
     .free = sliced_free,
     .reserve = sliced_reserve,
+    .find_keys = sliced_find_keys,
     .add = sliced_add,
     .heartbeat = sliced_heartbeat,
     .close = sliced_close,

@@ -44,12 +44,10 @@ void upout_skip(ps_operator *op) {
   if (op->functions.udf >= 0) sink_unlock(&op->sink);
 }
 
-ps_code upout_update(upout *u, ps_operator *op, int32_t which, const batch *b, int64_t row) {
+ps_code upout_update(upout *u, ps_operator *op, const batch *b, int64_t row) {
   bool ok = window_list_update(&u->windows, b, row);
   upout_skip(op);
   ps_counter_set(&u->open, u->windows.windows);
-  operator_pass(op, which, 1);
-  if (op->unsettled >= SETTLE_EVERY) ok = operator_settle(op) && ok;
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 

@@ -21,7 +21,7 @@ ps_code upout_all(upout *u, ps_operator *op, ps_fault *fault);
 /* Update, in two steps, so that a tuple is taken only when there is a place for what it brings. If begin gives PS_OK,
    either update or skip must follow. */
 ps_code upout_begin(ps_operator *op);
-ps_code upout_update(upout *u, ps_operator *op, int32_t which, const batch *b, int64_t row);
+ps_code upout_update(upout *u, ps_operator *op, const batch *b, int64_t row);
 void upout_skip(ps_operator *op);
 
 void upout_stats(upout *u, ps_operator *op, ps_stats *out);

@@ -1,7 +1,7 @@
 /* window_list.c - see window_list.h. */
 #include "window_list.h"
 
-#include <stdlib.h>
+#include "window_rows.h"
 
 void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions,
                       out_rows *journal) {
@@ -136,59 +136,14 @@ void window_list_pop(window_list *list) {
   winset_free(set, list->functions);
 }
 
-static bool put_key(const key *k, int32_t keys, const ps_type *types, out_rows *rows) {
-  const uint8_t *at = k->data;
-  for (int32_t i = 0; i < keys; i++) {
-    key_part part;
-    at = key_decode(at, types[i], &part);
-    int32_t to = 1 + i;
-    if (part.null) {
-      if (!out_put_null(rows, to)) return false;
-    } else if (type_is_bytes(types[i])) {
-      uint8_t *space = out_put_space(rows, to, part.length);
-      if (!space) return false;
-      key_unescape(&part, space);
-    } else if (!out_put_bits(rows, to, part.bits)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-typedef struct {
-  const key *key;
-  int64_t window;
-} sort_entry;
-
-static int by_key(const void *a, const void *b) {
-  return key_compare(((const sort_entry *)a)->key, ((const sort_entry *)b)->key);
-}
-
-/* The windows in key order. NULL when out of memory; the caller frees it. */
-static sort_entry *sorted_windows(const winset *set) {
-  sort_entry *order = memory_new((size_t)set->windows * sizeof *order);
-  if (!order) return NULL;
-  for (int64_t i = 0; i < set->windows; i++) order[i] = (sort_entry){set->keys[i], i};
-  qsort(order, (size_t)set->windows, sizeof *order, by_key);
-  return order;
-}
-
 ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types, out_rows *rows,
                       ps_fault *fault) {
-  sort_entry *order = sorted_windows(set);
-  if (!order) return PS_NO_MEMORY;
-  int64_t rows_before = rows->rows;
-  ps_code code = PS_OK;
-  for (int64_t i = 0; i < set->windows && code == PS_OK; i++) {
-    const uint8_t *state = set->states + order[i].window * functions->state_size;
-    bool ok = out_put_bits(rows, 0, (uint64_t)set->start) && put_key(order[i].key, keys, key_types, rows);
-    code = ok ? aggregates_finish(functions, state, rows, 1 + keys, &fault->aggregate) : PS_NO_MEMORY;
-    if (code == PS_OK) out_end_row(rows);
+  window_row *windows = memory_new((size_t)set->windows * sizeof *windows);
+  if (!windows) return PS_NO_MEMORY;
+  for (int64_t i = 0; i < set->windows; i++) {
+    windows[i] = (window_row){set->keys[i], set->states + i * functions->state_size};
   }
-  memory_free(order);
-  if (code != PS_OK) {
-    rows->rows = rows_before;
-    fault->ts = set->start;
-  }
+  ps_code code = window_rows_put(windows, set->windows, set->start, functions, keys, key_types, rows, fault);
+  memory_free(windows);
   return code;
 }

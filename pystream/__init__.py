@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pystream.functions import avg, count, first, last, max, min, sum, udf
     from pystream.operator import Operator
     from pystream.query import Query, Window
+    from pystream.stall import Stall
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ __all__ = [
     "PystreamError",
     "Query",
     "SchemaError",
+    "Stall",
     "SumOverflowError",
     "UdfError",
     "Window",
@@ -63,7 +65,7 @@ def __getattr__(name: str) -> Any:
     which Arrow or the compiled extension does not load.
     """
     if name in __all__:
-        for module in ("errors", "functions", "query", "operator", "batch_run"):
+        for module in ("errors", "functions", "query", "operator", "batch_run", "stall"):
             home = importlib.import_module(f"pystream.{module}")
             if hasattr(home, name):
                 return globals().setdefault(name, getattr(home, name))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pystream import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 try:
     from pystream._core import ffi, lib
@@ -24,7 +27,7 @@ if lib.PS_ABI != ABI:
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
 
-DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF, "sliced": lib.PS_SLICED}
+DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF, "tuml-sc": lib.PS_TUML_SC, "sliced": lib.PS_SLICED}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
 }
@@ -109,6 +112,7 @@ class Handle:
         """Promise that the input sends nothing below `ts` any more."""
         fault = ffi.new("ps_fault *")
         code = lib.ps_operator_heartbeat(self._op, input, ts, fault)
+        _raise_if_broken(code)
         if code != lib.PS_OK:
             raise Fault(code, fault)
 
@@ -141,9 +145,22 @@ class Handle:
 
     def stats(self) -> dict[str, int]:
         """Counters."""
-        stats = ffi.new("ps_stats *")
-        lib.ps_operator_stats(self._op, stats)
-        return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out", "windows", "bytes")}
+        return _fields("ps_stats", lambda out: lib.ps_operator_stats(self._op, out))
+
+    def input_stats(self, input: int) -> dict[str, int]:
+        """What is known of one input."""
+        return _fields("ps_input_stats", lambda out: lib.ps_operator_input_stats(self._op, input, out))
+
+    def stall(self) -> dict[str, int]:
+        """Which input is furthest behind, and what waits for it."""
+        return _fields("ps_stall", lambda out: lib.ps_operator_stall(self._op, out))
+
+
+def _fields(struct: str, fill: Callable[[Any], None]) -> dict[str, int]:
+    """The numbers of a struct that C fills in, by name."""
+    out = ffi.new(f"{struct} *")
+    fill(out)
+    return {name: getattr(out, name) for name, _ in ffi.typeof(struct).fields}
 
 
 def _new_array() -> Any:

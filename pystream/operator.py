@@ -14,6 +14,7 @@ from pystream import _native
 from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
 from pystream.ingest import one_batch
 from pystream.plan import Plan
+from pystream.stall import Stall, explain
 from pystream.user_windows import UdfRunner
 
 if TYPE_CHECKING:
@@ -174,9 +175,32 @@ class Operator:
                 raise
         return self._plan.finish(columns) if wire.num_rows else None
 
-    def stats(self) -> dict[str, int]:
-        """Counters: tuples taken in, tuples waiting to be merged, rows finished."""
-        return self._handle.stats()
+    def stats(self) -> dict[str, Any]:
+        """What the operator has done and what it holds.
+
+        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open` windows, one per window and key;
+        `rows_out` rows finished, read or not; `latest` timestamp of each input (None: nothing sent), in ticks;
+        `position`, the (timestamp, input) up to which everything is ready (None: an input has sent nothing, or all are
+        closed); `bytes_held`, about how much memory it holds, the added batches included.
+        """
+        counters, stall = self._handle.stats(), self._handle.stall()
+        return {
+            "tuples_in": counters["tuples_in"],
+            "pending": counters["pending"],
+            "windows_open": counters["windows"],
+            "rows_out": counters["rows_out"],
+            "latest": [None if one["latest"] < 0 else one["latest"] for one in self._input_stats()],
+            "position": None if min(stall["input"], stall["latest"]) < 0 else (stall["latest"], stall["input"]),
+            "bytes_held": counters["bytes"],
+        }
+
+    def _input_stats(self) -> list[dict[str, int]]:
+        return [self._handle.input_stats(i) for i in range(self.inputs)]
+
+    def explain_stall(self) -> Stall | None:
+        """Which input holds the output back, since when, what waits for it and what would release it; None: nothing."""
+        stall = self._handle.stall()
+        return explain(stall, self._input_stats(), self._handle.stats()["windows"], self._plan.window)
 
     # ---- ending ----
 
