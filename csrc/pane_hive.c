@@ -4,16 +4,19 @@
 #ifdef PYSTREAM_SMALL
 #define SLAB_FIRST 1 /* a node each */
 #define SLAB_MAX 1
+#define SPARES_MAX 1
 #else
 #define SLAB_FIRST 512       /* bytes: an input that sends little takes little */
-#define SLAB_MAX (64 * 1024) /* then one allocation serves about a thousand tuples */
+#define SLAB_MAX (64 * 1024) /* then one slab serves about a thousand tuples */
+#define SPARES_MAX 32        /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
 #endif
 
 struct pane_slab {
+  pane_slab *next; /* in `returned` or among the spares */
+  int64_t depth;   /* in `returned`: how many slabs there are from here on */
   size_t size, used;
   int64_t live; /* the reader's: nodes that it has come to and not released */
   bool left;    /* the reader's: it has come to a node of a later slab */
-  uint64_t aligned_to_16[];
 };
 
 _Static_assert(sizeof(pane_slab) % 16 == 0 && sizeof(pane) % 16 == 0, "partials hold 128-bit integers");
@@ -42,23 +45,49 @@ static uint64_t first_start(pane_windows w, uint64_t begin) {
 
 /* ---- nodes ---- */
 
-static void *pane_data(pane *p) { return p + 1; }
+static packed pane_packed(pane *p) { return packed_view(p + 1, p->n, p->plain); }
+
+/* A slab with room for a node of this size: a used one if possible, whose memory is mapped and warm. */
+static pane_slab *slab_new(pane_input *in, size_t size) {
+  size_t room = !in->slab ? SLAB_FIRST : in->slab->size * 2 < SLAB_MAX ? in->slab->size * 2 : SLAB_MAX;
+  if (room == SLAB_MAX && size <= SLAB_MAX) {
+    pane_slab *top = in->spare ? NULL : returned_read(&in->returned);
+    while (top && !returned_take(&in->returned, top)) top = returned_read(&in->returned);
+    if (top) in->spare = top;
+    pane_slab *slab = in->spare;
+    if (slab) in->spare = slab->next;
+    if (slab) return slab;
+  }
+  if (room < size) room = size;
+  pane_slab *slab = memory_resize(NULL, sizeof *slab + room);
+  if (slab) slab->size = room;
+  return slab;
+}
+
+/* The reader is done with the slab: back to the input, unless that has plenty. */
+static void slab_give(pane_input *in, pane_slab *slab) {
+  while (slab->size == SLAB_MAX) {
+    pane_slab *top = returned_read(&in->returned);
+    slab->next = top;
+    slab->depth = top ? top->depth + 1 : 1; /* only the reader pushes: a top that stays has not changed */
+    if (slab->depth > SPARES_MAX) break;
+    if (returned_push(&in->returned, top, slab)) return;
+  }
+  memory_free(slab);
+}
 
 /* A node with so many bytes of data, not linked. NULL when out of memory; nothing has changed. */
 static pane *pane_new(pane_input *in, size_t data) {
   size_t size = sizeof(pane) + packed_round(data);
-  pane_slab *slab = in->slab;
-  if (!slab || slab->size - slab->used < size) {
-    size_t room = !slab ? SLAB_FIRST : slab->size * 2 < SLAB_MAX ? slab->size * 2 : SLAB_MAX;
-    if (room < size) room = size;
-    slab = memory_resize(NULL, sizeof *slab + room);
+  if (!in->slab || in->slab->size - in->slab->used < size) {
+    pane_slab *slab = slab_new(in, size);
     if (!slab) return NULL;
-    *slab = (pane_slab){.size = room};
+    *slab = (pane_slab){.size = slab->size};
     in->slab = slab;
   }
-  pane *p = (pane *)(void *)((uint8_t *)(slab + 1) + slab->used);
-  slab->used += size;
-  *p = (pane){.slab = slab};
+  pane *p = (pane *)(void *)((uint8_t *)(in->slab + 1) + in->slab->used);
+  in->slab->used += size;
+  *p = (pane){.slab = in->slab};
   cell_init(&p->next, 0);
   return p;
 }
@@ -66,21 +95,24 @@ static pane *pane_new(pane_input *in, size_t data) {
 /* The reader is done with the node. */
 static void pane_release(const pane_hive *h, pane *p) {
   if (p->owns) {
-    uint8_t *at = packed_view(pane_data(p), p->n).columns;
+    packed data = pane_packed(p);
+    uint8_t *at = data.columns;
     for (int32_t a = 0; a < h->functions->n; a++) {
-      partial_drop(h->kinds[a], at, p->n);
-      at += packed_round((size_t)p->n * h->kinds[a]->size);
+      partial_list list = packed_next(&data, h->kinds[a], a, &at);
+      if (!list.rows) partial_drop(h->kinds[a], list.partials, list.n);
     }
   }
   pane_slab *slab = p->slab;
-  if (--slab->live == 0 && slab->left) memory_free(slab);
+  if (--slab->live == 0 && slab->left) slab_give(&h->input[p->input], slab);
 }
 
 /* ---- an input ---- */
 
 /* Hands the private slice over, empty or not, and begins the next one at `position`. */
 static bool pane_hive_publish(pane_input *in, pane_windows w, uint64_t position) {
-  pane *p = pane_new(in, slice_packed_size(&in->slice));
+  uint64_t plain;
+  size_t size = slice_packed_size(&in->slice, &plain);
+  pane *p = pane_new(in, size);
   if (!p) return false;
   p->begin = in->begin;
   p->position = position;
@@ -88,7 +120,8 @@ static bool pane_hive_publish(pane_input *in, pane_windows w, uint64_t position)
   p->n = in->slice.n;
   p->limit = in->slice.slot_capacity;
   p->input = (int32_t)in->slice.input;
-  slice_pack(&in->slice, pane_data(p), &p->owns);
+  p->plain = plain;
+  slice_pack(&in->slice, p + 1, plain, &p->owns);
   WRITES(*p);
   AT(publish);
   pane_link_publish(&in->last->next, p); /* linearization point of add, heartbeat and close */
@@ -170,21 +203,14 @@ static bool reserve_totals(pane_hive *h, int64_t limit) {
   return ok;
 }
 
-/* The partials of one aggregate in a node, one aggregate after the other. */
-static partial_list next_list(const packed *p, uint8_t **at, size_t size) {
-  partial_list list = {p->keys, *at, p->n};
-  *at += packed_round((size_t)p->n * size);
-  return list;
-}
-
 static bool enter(pane_hive *h, pane *node) {
   pane_reader *r = &h->reader;
-  packed p = packed_view(pane_data(node), node->n);
+  packed p = pane_packed(node);
   if (!reserve_totals(h, node->limit) || !roster_list(&r->roster, p.keys, p.n)) return false;
   for (int64_t i = 0; i < p.n; i++) r->rows[p.keys[i]] += p.rows[i];
   uint8_t *at = p.columns;
   for (int32_t a = 0; a < h->functions->n; a++) {
-    partial_list list = next_list(&p, &at, h->kinds[a]->size);
+    partial_list list = packed_next(&p, h->kinds[a], a, &at);
     if (h->kinds[a]->size && !h->kinds[a]->enter(&r->totals[a], &list)) return false;
   }
   return true;
@@ -192,12 +218,12 @@ static bool enter(pane_hive *h, pane *node) {
 
 static bool leave(pane_hive *h, pane *node) {
   pane_reader *r = &h->reader;
-  packed p = packed_view(pane_data(node), node->n);
+  packed p = pane_packed(node);
   for (int64_t i = 0; i < p.n; i++) r->rows[p.keys[i]] -= p.rows[i];
   uint8_t *at = p.columns;
   bool ok = true;
   for (int32_t a = 0; a < h->functions->n; a++) {
-    partial_list list = next_list(&p, &at, h->kinds[a]->size);
+    partial_list list = packed_next(&p, h->kinds[a], a, &at);
     if (h->kinds[a]->stacked) {
       h->kinds[a]->pop(&r->totals[a], &list);
     } else if (h->kinds[a]->size) {
@@ -214,10 +240,10 @@ static void turn(pane_hive *h) {
   pane_reader *r = &h->reader;
   for (uint64_t i = r->held_end; i-- > r->held_first;) {
     pane *node = *held_at(r, i);
-    packed p = packed_view(pane_data(node), node->n);
+    packed p = pane_packed(node);
     uint8_t *at = p.columns;
     for (int32_t a = 0; a < h->functions->n; a++) {
-      partial_list list = next_list(&p, &at, h->kinds[a]->size);
+      partial_list list = packed_next(&p, h->kinds[a], a, &at);
       if (h->kinds[a]->stacked) h->kinds[a]->push(&r->totals[a], &list);
     }
   }
@@ -294,7 +320,7 @@ ps_code pane_hive_combine(pane_hive *h, int64_t start, out_rows *rows, ps_fault 
   uint64_t *starts = n < 0 ? NULL : out_reserve(rows, 0, n);
   if (!starts || !roster_put(&r->roster, n, rows)) return PS_NO_MEMORY;
   for (int64_t i = 0; i < n; i++) starts[i] = (uint64_t)start;
-  partial_list keys = {r->roster.live, NULL, n};
+  partial_list keys = {.keys = r->roster.live, .n = n};
   for (int32_t a = 0; a < h->functions->n; a++) {
     int64_t row = 0;
     const aggregate *f = &h->functions->each[a];
@@ -345,8 +371,10 @@ static bool input_init(pane_hive *h, int32_t i) {
     return false;
   }
   in->last->slab->live = 1;
+  in->last->input = i;
   in->end = next_edge(h->windows, 0);
   ps_counter_set(&in->folded, 0);
+  cell_init(&in->returned, 0);
   h->reader.cursor[i] = in->last;
   return true;
 }
@@ -379,6 +407,14 @@ bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functi
   return false;
 }
 
+static void slabs_free(pane_slab *s) {
+  while (s) {
+    pane_slab *next = s->next;
+    memory_free(s);
+    s = next;
+  }
+}
+
 /* What is in the list behind the cursor, and the list's last node. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->reader.cursor[i];
@@ -390,6 +426,8 @@ static void input_free(pane_hive *h, int32_t i) {
   }
   p->slab->left = true;
   pane_release(h, p);
+  slabs_free(h->input[i].spare);
+  slabs_free(returned_read(&h->input[i].returned));
   slice_free(&h->input[i].slice);
 }
 

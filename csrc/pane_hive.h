@@ -48,13 +48,14 @@
 typedef struct pane_slab pane_slab;
 
 typedef struct pane {
-  cell next;
+  _Alignas(16) cell next; /* the packed slice begins behind the node */
   pane_slab *slab;
   uint64_t begin;    /* of the slice */
   uint64_t position; /* the edge that the input has come to; PANE_FOREVER: closed */
   int64_t through;   /* tuples of the input, from its beginning to the end of the slice */
   int64_t n;         /* keys in the slice */
   int64_t limit;     /* above all its key numbers */
+  uint64_t plain;    /* of its data: see slice.h */
   int32_t input;
   bool owns; /* partials hold memory */
   bool held; /* the reader's: the slice is still needed */
@@ -71,7 +72,11 @@ typedef struct {
   int64_t tuples;     /* folded so far, or in no window */
   ps_counter folded;  /* the same for the reader, after each batch */
   pane *last;         /* the end of the list */
-  pane_slab *slab;    /* with room for more nodes */
+  pane_slab *slab;    /* being filled with nodes */
+  pane_slab *spare;   /* slabs that wait for their turn */
+  uint8_t apart[64];
+  cell returned; /* slabs that the reader is done with; it alone pushes, the input takes all */
+  uint8_t apart_too[64];
 } pane_input;
 
 typedef struct {

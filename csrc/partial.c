@@ -19,10 +19,29 @@ static bool count_leave(const partial_totals *t, const partial_list *list) {
 
 /* ---- sum and avg of integers ---- */
 
+static void integer_enter_plain(integer_state *total, const partial_list *list) {
+  const int128 *from = list->partials;
+  for (int64_t i = 0; i < list->n; i++) {
+    integer_state *to = &total[list->keys[i]];
+    to->sum += from[i];
+    to->n += list->rows[i];
+  }
+}
+
+static void integer_leave_plain(integer_state *total, const partial_list *list) {
+  const int128 *from = list->partials;
+  for (int64_t i = 0; i < list->n; i++) {
+    integer_state *to = &total[list->keys[i]];
+    to->sum -= from[i];
+    to->n -= list->rows[i];
+  }
+}
+
 static bool integer_enter(const partial_totals *t, const partial_list *list) {
   integer_state *total = t->total;
   const integer_state *from = list->partials;
-  for (int64_t i = 0; i < list->n; i++) {
+  if (list->rows) integer_enter_plain(total, list);
+  for (int64_t i = 0; !list->rows && i < list->n; i++) {
     integer_state *to = &total[list->keys[i]];
     to->sum += from[i].sum;
     to->n += from[i].n;
@@ -33,7 +52,8 @@ static bool integer_enter(const partial_totals *t, const partial_list *list) {
 static bool integer_leave(const partial_totals *t, const partial_list *list) {
   integer_state *total = t->total;
   const integer_state *from = list->partials;
-  for (int64_t i = 0; i < list->n; i++) {
+  if (list->rows) integer_leave_plain(total, list);
+  for (int64_t i = 0; !list->rows && i < list->n; i++) {
     integer_state *to = &total[list->keys[i]];
     to->sum -= from[i].sum;
     to->n -= from[i].n;
@@ -43,18 +63,39 @@ static bool integer_leave(const partial_totals *t, const partial_list *list) {
 
 /* ---- sum and avg of floats: in line while both sums are narrow ---- */
 
+static inline bool float_join(float_state *to, const ps_exact_sum *from, int64_t n) {
+  int128 sum;
+  if (from->wide || __builtin_add_overflow(to->sum.narrow, from->narrow, &sum)) {
+    if (!exact_sum_combine(&to->sum, from)) return false;
+  } else {
+    to->sum.narrow = sum;
+  }
+  to->n += n;
+  return true;
+}
+
+static inline bool float_part(float_state *to, const ps_exact_sum *from, int64_t n) {
+  int128 sum;
+  if (from->wide || __builtin_sub_overflow(to->sum.narrow, from->narrow, &sum)) {
+    if (!exact_sum_subtract(&to->sum, from)) return false;
+  } else {
+    to->sum.narrow = sum;
+  }
+  to->n -= n;
+  if (to->n == 0 && to->sum.wide) exact_sum_clear(&to->sum);
+  return true;
+}
+
 static bool float_enter(const partial_totals *t, const partial_list *list) {
   float_state *total = t->total;
   const float_state *from = list->partials;
-  for (int64_t i = 0; i < list->n; i++) {
-    float_state *to = &total[list->keys[i]];
-    int128 sum;
-    if (from[i].sum.wide || __builtin_add_overflow(to->sum.narrow, from[i].sum.narrow, &sum)) {
-      if (!exact_sum_combine(&to->sum, &from[i].sum)) return false;
-    } else {
-      to->sum.narrow = sum;
-    }
-    to->n += from[i].n;
+  const int128 *plain = list->partials;
+  for (int64_t i = 0; list->rows && i < list->n; i++) {
+    ps_exact_sum sum = {.narrow = plain[i]};
+    if (!float_join(&total[list->keys[i]], &sum, list->rows[i])) return false;
+  }
+  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+    if (!float_join(&total[list->keys[i]], &from[i].sum, from[i].n)) return false;
   }
   return true;
 }
@@ -62,16 +103,13 @@ static bool float_enter(const partial_totals *t, const partial_list *list) {
 static bool float_leave(const partial_totals *t, const partial_list *list) {
   float_state *total = t->total;
   const float_state *from = list->partials;
-  for (int64_t i = 0; i < list->n; i++) {
-    float_state *to = &total[list->keys[i]];
-    int128 sum;
-    if (from[i].sum.wide || __builtin_sub_overflow(to->sum.narrow, from[i].sum.narrow, &sum)) {
-      if (!exact_sum_subtract(&to->sum, &from[i].sum)) return false;
-    } else {
-      to->sum.narrow = sum;
-    }
-    to->n -= from[i].n;
-    if (to->n == 0 && to->sum.wide) exact_sum_clear(&to->sum);
+  const int128 *plain = list->partials;
+  for (int64_t i = 0; list->rows && i < list->n; i++) {
+    ps_exact_sum sum = {.narrow = plain[i]};
+    if (!float_part(&total[list->keys[i]], &sum, list->rows[i])) return false;
+  }
+  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+    if (!float_part(&total[list->keys[i]], &from[i].sum, from[i].n)) return false;
   }
   return true;
 }
@@ -154,13 +192,13 @@ STACKED(bytes_max, bytes_partial)
 /* ---- which kind ---- */
 
 #define STACKED_KIND(name, state, bytes) \
-  {sizeof(state), true, false, bytes, name##_enter, NULL, name##_push, name##_pop}
+  {.size = sizeof(state), .stacked = true, .is_bytes = bytes, .enter = name##_enter, .push = name##_push, .pop = name##_pop}
 
 static const partial_kind rows_kind = {0};
 static const partial_kind count_kind = {.size = sizeof(int64_t), .enter = count_enter, .leave = count_leave};
-static const partial_kind integer_kind = {.size = sizeof(integer_state), .enter = integer_enter, .leave = integer_leave};
+static const partial_kind integer_kind = {.size = sizeof(integer_state), .sums = true, .enter = integer_enter, .leave = integer_leave};
 static const partial_kind float_kind = {
-    .size = sizeof(float_state), .owns = true, .enter = float_enter, .leave = float_leave};
+    .size = sizeof(float_state), .sums = true, .owns = true, .enter = float_enter, .leave = float_leave};
 
 static const partial_kind value_kinds[PS_FUNCTIONS] = {[PS_MIN] = STACKED_KIND(least, least_partial, false),
                                                        [PS_MAX] = STACKED_KIND(least, least_partial, false),

@@ -46,17 +46,20 @@ typedef struct {
   void *front;
 } partial_totals;
 
-/* Which partials of an aggregate belong to which keys. */
+/* Which partials of an aggregate belong to which keys. Sums may be plain: every tuple counted and no sum is wide, so that
+   the sum alone is kept, half as large. */
 typedef struct {
   const uint32_t *keys; /* their numbers, each once */
-  void *partials;
+  void *partials;       /* plain: int128 each */
   int64_t n;
+  const int64_t *rows; /* plain: how many tuples each one has; NULL: not plain */
 } partial_list;
 
 typedef struct {
   size_t size;   /* of a partial; 0: the rows of the key say it all */
   bool stacked;  /* min, max, first, last */
-  bool owns;     /* partials hold memory of their own: float sums */
+  bool sums;     /* sum, avg: may be plain */
+  bool owns;     /* partials may hold memory of their own: float sums */
   bool is_bytes; /* partials refer to bytes elsewhere */
   bool (*enter)(const partial_totals *t, const partial_list *list); /* false: out of memory */
   bool (*leave)(const partial_totals *t, const partial_list *list); /* not stacked; false: out of memory */

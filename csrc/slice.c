@@ -303,22 +303,57 @@ static int64_t bytes_total(const slice *s, int32_t a) {
   return total;
 }
 
-size_t slice_packed_size(const slice *s) {
+static bool any_wide(const float_state *states, int64_t n) {
+  bool any = false;
+  for (int64_t i = 0; i < n; i++) any |= states[i].sum.wide != NULL;
+  return any;
+}
+
+static bool is_plain(const slice *s, int32_t a) {
+  if (!s->kinds[a]->sums || a >= 64) return false;
+  bool plain = true;
+  if (s->kinds[a]->owns) {
+    const float_state *f = s->columns[a];
+    for (int64_t i = 0; i < s->n; i++) plain &= (f[i].n == s->rows[i]) & (f[i].sum.wide == NULL);
+  } else {
+    const integer_state *f = s->columns[a];
+    for (int64_t i = 0; i < s->n; i++) plain &= f[i].n == s->rows[i];
+  }
+  return plain;
+}
+
+static size_t column_size(const partial_kind *kind, int64_t n, bool plain) {
+  return packed_round((size_t)n * (plain ? sizeof(int128) : kind->size));
+}
+
+static bool bit_of(uint64_t plain, int32_t a) { return a < 64 && (plain >> a & 1); }
+
+size_t slice_packed_size(const slice *s, uint64_t *plain) {
   size_t n = (size_t)s->n, size = packed_round(n * sizeof *s->keys) + packed_round(n * sizeof *s->rows);
+  *plain = 0;
   for (int32_t a = 0; a < s->functions->n; a++) {
-    size += packed_round(n * s->kinds[a]->size);
+    bool is = is_plain(s, a);
+    if (is) *plain |= UINT64_C(1) << a;
+    size += column_size(s->kinds[a], s->n, is);
     if (s->kinds[a]->is_bytes) size += packed_round((size_t)bytes_total(s, a));
   }
   return size;
 }
 
-packed packed_view(void *place, int64_t n) {
+packed packed_view(void *place, int64_t n, uint64_t plain) {
   uint8_t *at = place;
-  packed p = {.n = n, .keys = (uint32_t *)(void *)at};
+  packed p = {.n = n, .plain = plain, .keys = (uint32_t *)(void *)at};
   at += packed_round((size_t)n * sizeof *p.keys);
   p.rows = (int64_t *)(void *)at;
   p.columns = at + packed_round((size_t)n * sizeof *p.rows);
   return p;
+}
+
+partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at) {
+  bool plain = bit_of(p->plain, a);
+  partial_list list = {p->keys, *at, p->n, plain ? p->rows : NULL};
+  *at += column_size(kind, p->n, plain);
+  return list;
 }
 
 /* Copies the strings behind the columns. */
@@ -331,29 +366,36 @@ static uint8_t *pack_bytes(bytes_partial *states, int64_t n, uint8_t *to) {
   return to;
 }
 
-static bool any_wide(const float_state *states, int64_t n) {
-  bool any = false;
-  for (int64_t i = 0; i < n; i++) any |= states[i].sum.wide != NULL;
-  return any;
+static void pack_plain(const slice *s, int32_t a, int128 *to) {
+  const integer_state *integers = s->columns[a];
+  const float_state *floats = s->columns[a];
+  if (s->kinds[a]->owns) {
+    for (int64_t i = 0; i < s->n; i++) to[i] = floats[i].sum.narrow;
+  } else {
+    for (int64_t i = 0; i < s->n; i++) to[i] = integers[i].sum;
+  }
 }
 
-void slice_pack(slice *s, void *place, bool *owns) {
-  packed p = packed_view(place, s->n);
+void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
+  packed p = packed_view(place, s->n, plain);
   *owns = false;
   if (s->n == 0) return;
   memcpy(p.keys, s->keys, (size_t)s->n * sizeof *p.keys);
   memcpy(p.rows, s->rows, (size_t)s->n * sizeof *p.rows);
   uint8_t *at = p.columns;
   for (int32_t a = 0; a < s->functions->n; a++) {
-    size_t size = (size_t)s->n * s->kinds[a]->size;
-    if (size) memcpy(at, s->columns[a], size);
-    if (s->kinds[a]->owns) *owns |= any_wide((const float_state *)(const void *)at, s->n);
-    at += packed_round(size);
+    partial_list list = packed_next(&p, s->kinds[a], a, &at);
+    if (list.rows) {
+      pack_plain(s, a, list.partials);
+    } else if (s->kinds[a]->size) {
+      memcpy(list.partials, s->columns[a], (size_t)s->n * s->kinds[a]->size);
+      if (s->kinds[a]->owns) *owns |= any_wide(list.partials, s->n);
+    }
   }
-  uint8_t *states = p.columns;
+  uint8_t *again = p.columns;
   for (int32_t a = 0; a < s->functions->n; a++) {
-    if (s->kinds[a]->is_bytes) at = pack_bytes((bytes_partial *)(void *)states, s->n, at);
-    states += packed_round((size_t)s->n * s->kinds[a]->size);
+    partial_list list = packed_next(&p, s->kinds[a], a, &again);
+    if (s->kinds[a]->is_bytes) at = pack_bytes(list.partials, s->n, at);
   }
   s->n = 0;
 }

@@ -44,21 +44,24 @@ bool slice_expect(slice *s, uint32_t keys_max);
    the batch afterwards. False when out of memory: the slice is then good for nothing but being freed. */
 bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, bool settle);
 
-/* The bytes a packed copy takes. */
-size_t slice_packed_size(const slice *s);
-
-/* Where things lie in a packed copy. */
+/* A slice for handing over, in one block of memory: keys, rows, the partials of one aggregate behind the other, the
+   bytes of strings. */
 typedef struct {
   int64_t n;
+  uint64_t plain; /* bit a: the sums of aggregate a are plain (partial.h) */
   uint32_t *keys;
   int64_t *rows;
-  uint8_t *columns; /* one behind the other */
+  uint8_t *columns;
 } packed;
 
 static inline size_t packed_round(size_t size) { return (size + 15) / 16 * 16; } /* partials hold 128-bit integers */
 
-packed packed_view(void *place, int64_t n);
+packed packed_view(void *place, int64_t n, uint64_t plain);
 
-/* Moves the slice to `place`, which is as large as slice_packed_size says and aligned to 16 bytes. The slice is empty
-   afterwards. *owns says whether partials in it hold memory. */
-void slice_pack(slice *s, void *place, bool *owns);
+/* The partials of aggregate a; going through all of them, `at` starts at p->columns and moves on. */
+partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at);
+
+/* Packing in two steps: which sums are plain and how many bytes it takes; then the move to `place`, which is as large as
+   that and aligned to 16 bytes, and leaves the slice empty. *owns says whether partials in it hold memory. */
+size_t slice_packed_size(const slice *s, uint64_t *plain);
+void slice_pack(slice *s, void *place, uint64_t plain, bool *owns);
