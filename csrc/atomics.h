@@ -272,3 +272,19 @@ static inline void *pane_link_read(const cell *next) {
    no node behind its cursor has seen all of these tuples, or they are in the private slice. Partner: folded_read. */
 static inline void folded_write(ps_counter *c, int64_t n) { atomic_store_explicit(c, n, memory_order_release); }
 static inline int64_t folded_read(ps_counter *c) { return atomic_load_explicit(c, memory_order_acquire); }
+
+/* ---- run_gate.h ---- */
+
+/* Release: the run, its tuples, its promise and its holders. Partner: run_link_read (RunGate G2). */
+static inline void run_link_publish(cell *next, void *run) {
+  CELL_STORE(next, (uint64_t)(uintptr_t)run, memory_order_release);
+}
+
+/* Acquire: what is in the run behind. Partner: run_link_publish (RunGate G2). */
+static inline void *run_link_read(const cell *next) {
+  return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire);
+}
+
+/* One reader less; how many there were. Release: what this reader did with the run; acquire: what the others did, for the
+   one who frees it (RunGate G3). */
+static inline uint64_t run_holders_leave(cell *holders) { return CELL_ADD(holders, (uint64_t)-1, memory_order_acq_rel); }
