@@ -148,7 +148,15 @@ static inline bool ms_end_swing(cell *end, uint64_t old, uint64_t now) {
   return CELL_SWAP(end, &old, now, memory_order_release, memory_order_relaxed);
 }
 
-/* ---- queue.h, the lock-free kind: promises of one input ---- */
+/* ---- tuml_mc.c, wiml.c: how many tuples of an input are in their windows ---- */
+
+/* Release: the thread's position in the hive, and that it is done with the tuples' batch. Partner: merged_read. */
+static inline void merged_publish(cell *merged, uint64_t tuples) { CELL_STORE(merged, tuples, memory_order_release); }
+
+/* Acquire: the look for complete winsets that follows finds what those tuples completed. Partner: merged_publish. */
+static inline uint64_t merged_read(const cell *merged) { return CELL_LOAD(merged, memory_order_acquire); }
+
+/* ---- queue.h (lock-free), wiml.c: promises of one input ---- */
 
 /* Release: the tuples enqueued before, so that who finds the queue empty after reading the promise has missed none that
    it covers. Partner: promise_read, which comes before the look into the queue (spec/Operator.tla, CloseAs). */
@@ -267,11 +275,6 @@ static inline void pane_link_publish(cell *next, void *node) {
 static inline void *pane_link_read(const cell *next) {
   return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire);
 }
-
-/* How many tuples an input has folded. Release: the nodes it published on the way; so who reads the count and then finds
-   no node behind its cursor has seen all of these tuples, or they are in the private slice. Partner: folded_read. */
-static inline void folded_write(ps_counter *c, int64_t n) { atomic_store_explicit(c, n, memory_order_release); }
-static inline int64_t folded_read(ps_counter *c) { return atomic_load_explicit(c, memory_order_acquire); }
 
 /* ---- run_gate.h ---- */
 

@@ -69,3 +69,6 @@ static inline int64_t tuple_find(uint64_t name, batch **b) {
 /* A fixed-width value widened to 64 bits: see value.h. */
 uint64_t column_bits(const column *c, int64_t row);
 bytes column_bytes(const column *c, int64_t row);
+
+/* How far an input has come, in one word (atomics.h, promise_write): 0 for nothing, the timestamp + 1, or this. */
+#define PROMISE_CLOSED UINT64_MAX

@@ -46,7 +46,7 @@ struct design {
   void (*stats)(ps_operator *op, ps_stats *out);
 };
 
-extern const design mq_design, mq_lf_design, tuml_sc_design;
-extern const design sliced_design;
+extern const design mq_design, mq_lf_design, tuml_sc_design, tuml_mc_design, wiml_design;
+extern const design sliced_design, runs_design;
 
 const design *design_of(ps_design which);

@@ -4,6 +4,12 @@
  *                  input's thread (add)      update threads            output thread
  * MQ (Alg. 2)      Add: tuple into queue     -                         S-Merge, Update, Output
  * MQ_LF            the same, without locks   -                         S-Merge, Update, Output
+ * TuML_SC (Alg. 3) Add, S-Merge: into        -                         Update, Output
+ *                  the T-Gate
+ * TuML_MC          Add, S-Merge: into        Update: of their keys,    Output
+ *                  the T-Gate                in the W-Hive
+ * WiML (Alg. 6)    Add, Update: of all       -                         Output
+ *                  windows in the W-Hive
  *
  * What all designs share is in operator.c, the designs are tables of functions (design.h).
  *

@@ -166,7 +166,6 @@ bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *
     in->tuples += end - row;
     row = end;
   }
-  folded_write(&in->folded, in->tuples);
   return true;
 }
 
@@ -264,6 +263,7 @@ static bool hold(pane_reader *r, pane *node) {
   }
   *held_at(r, r->held_end++) = node;
   node->held = true;
+  r->partials += node->n;
   return true;
 }
 
@@ -346,19 +346,14 @@ ps_code pane_hive_drop(pane_hive *h, int64_t start) {
     pane *node = *held_at(r, r->held_first++);
     ok = leave(h, node) && ok;
     node->held = false;
+    r->partials -= node->n;
     if (r->cursor[node->input] != node) pane_release(h, node);
   }
   set_due(h);
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 
-int64_t pane_hive_merged(pane_hive *h, int32_t input) {
-  pane_reader *r = &h->reader;
-  int64_t folded = folded_read(&h->input[input].folded);
-  bool slowest = r->seen.score[input] == tournament_lowest(&r->seen);
-  bool all_read = slowest && !pane_hive_read(r->cursor[input]);
-  return all_read ? folded : r->cursor[input]->through;
-}
+int64_t pane_hive_through(const pane_hive *h, int32_t input) { return h->reader.cursor[input]->through; }
 
 /* ---- making and freeing ---- */
 
@@ -373,7 +368,6 @@ static bool input_init(pane_hive *h, int32_t i) {
   in->last->slab->live = 1;
   in->last->input = i;
   in->end = next_edge(h->windows, 0);
-  ps_counter_set(&in->folded, 0);
   cell_init(&in->returned, 0);
   h->reader.cursor[i] = in->last;
   return true;

@@ -70,7 +70,6 @@ typedef struct {
   uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
   slice slice;
   int64_t tuples;     /* folded so far, or in no window */
-  ps_counter folded;  /* the same for the reader, after each batch */
   pane *last;         /* the end of the list */
   pane_slab *slab;    /* being filled with nodes */
   pane_slab *spare;   /* slabs that wait for their turn */
@@ -85,6 +84,7 @@ typedef struct {
   pane **held;         /* ring of the nodes whose slices are still needed, by begin */
   int64_t held_capacity; /* a power of two, or 0 */
   uint64_t held_first, held_turned, held_end; /* those before `turned` are in the front stacks: see partial.h */
+  int64_t partials;    /* in the nodes held */
   uint64_t due;        /* end of the first window that is not delivered and has tuples; PANE_FOREVER: none */
   uint64_t start_next; /* the lowest start of a window that is not delivered */
   int64_t *rows;       /* tuples of each key number in the window */
@@ -129,6 +129,5 @@ ps_code pane_hive_next(pane_hive *h, int64_t *start);
 ps_code pane_hive_combine(pane_hive *h, int64_t start, out_rows *rows, ps_fault *fault);
 ps_code pane_hive_drop(pane_hive *h, int64_t start);
 
-/* The reader, after PS_EMPTY: how many tuples of the input, the oldest ones, are no longer held back by another input:
-   those in slices that have been read, and those in the private slice if no input is behind it. */
-int64_t pane_hive_merged(pane_hive *h, int32_t input);
+/* The reader: tuples of the input in the slices that have been read so far. */
+int64_t pane_hive_through(const pane_hive *h, int32_t input);

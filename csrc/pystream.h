@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#define PS_ABI 2 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 3 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -43,7 +43,7 @@ typedef enum {
 
 typedef enum { PS_COUNT, PS_SUM, PS_AVG, PS_MIN, PS_MAX, PS_FIRST, PS_LAST, PS_UDF, PS_FUNCTIONS } ps_function;
 
-typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_SLICED, PS_DESIGNS } ps_design;
+typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_TUML_MC, PS_WIML, PS_SLICED, PS_RUNS, PS_DESIGNS } ps_design;
 
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1 means none. */
 typedef struct {
@@ -166,3 +166,34 @@ void ps_memory_fail_after(int64_t allocations);
 
 /* Drops an Arrow array that was exported and not moved; one that was moved is left alone. */
 void ps_arrow_release(struct ArrowArray *array);
+
+/* ---- T-Gate on its own (t_gate.h). Any thread may make any call: calls of the same input, or of the same reader, take
+   turns. Inputs and readers are numbered from 0 and must be in range. ---- */
+typedef struct ps_t_gate ps_t_gate;
+
+typedef struct {
+  int64_t ts;
+  uint64_t token;
+  int32_t input;
+} ps_t_gate_tuple;
+
+/* At most 65536 of either. */
+ps_code ps_t_gate_new(int32_t inputs, int32_t readers, ps_t_gate **out);
+
+/* No other call may run. NULL is allowed. */
+void ps_t_gate_free(ps_t_gate *gate);
+
+/* All n tuples or none of them; tuple i comes out with token + i. */
+ps_code ps_t_gate_insert_tuples(ps_t_gate *gate, int32_t input, int64_t n, const int64_t *ts, uint64_t token,
+                                ps_fault *fault);
+ps_code ps_t_gate_heartbeat(ps_t_gate *gate, int32_t input, int64_t ts, ps_fault *fault);
+void ps_t_gate_close(ps_t_gate *gate, int32_t input);
+
+/* PS_OK and up to n ready tuples, or PS_EMPTY, or PS_END. */
+ps_code ps_t_gate_get_ready_tuples(ps_t_gate *gate, int32_t reader, int64_t n, ps_t_gate_tuple *out, int64_t *got);
+
+/* Nothing below this timestamp will reach the reader any more; after PS_EMPTY the least that still can. */
+int64_t ps_t_gate_position(ps_t_gate *gate, int32_t reader);
+
+/* Whether the reader's last get answered PS_END. */
+int32_t ps_t_gate_ended(ps_t_gate *gate, int32_t reader);

@@ -1,8 +1,6 @@
 /* queue.c - see queue.h. */
 #include "queue.h"
 
-#define PROMISE_CLOSED UINT64_MAX
-
 bool queue_init(queue *q, queue_kind kind) {
   *q = (queue){.kind = kind, .latest = -1, .dequeued = -1};
   cell_init(&q->promise, 0);

@@ -8,10 +8,7 @@ bool reclaim_init(reclaim *r, int32_t inputs, int32_t readers, int32_t levels, s
   r->active = memory_new((size_t)inputs * sizeof *r->active);
   r->passed = memory_new((size_t)readers * sizeof *r->passed);
   r->waiting = memory_new((size_t)inputs * sizeof *r->waiting);
-  if (!r->active || !r->passed || !r->waiting) {
-    reclaim_end(r);
-    return false;
-  }
+  if (!r->active || !r->passed || !r->waiting) return false;
   for (int32_t i = 0; i < inputs; i++) cell_init(&r->active[i].word, 0);
   for (int32_t i = 0; i < readers; i++) cell_init(&r->passed[i].word, 0);
   cell_init(&r->front, (uintptr_t)first);

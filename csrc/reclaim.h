@@ -40,7 +40,7 @@ typedef struct {
   uint64_t *waiting; /* per input: the call that was under way when front moved; 0: ended */
 } reclaim;
 
-/* `first` is the first node of the list, of full height. False when out of memory. */
+/* `first` is the first node of the list, of full height. False when out of memory; reclaim_end is due even then. */
 bool reclaim_init(reclaim *r, int32_t inputs, int32_t readers, int32_t levels, skip_node *first);
 void reclaim_end(reclaim *r);
 

@@ -42,9 +42,11 @@ ps_code sink_lock(sink *s) {
   return PS_CLOSED;
 }
 
+ps_code sink_lock_through(sink *s) { return sink_lock(s); }
+
 void sink_lock_now(sink *s) { pthread_mutex_lock(&s->lock); }
 
-static bool worth_taking(const sink *s) { return s->posted || s->journal.rows >= JOURNAL_WORTH; }
+static bool worth_taking(const sink *s) { return s->posted || s->journal.rows >= JOURNAL_WORTH || full(s); }
 
 /* Rows came: whether to wake the reader. */
 static void judge(sink *s) {

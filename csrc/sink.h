@@ -34,8 +34,10 @@ bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_c
 void sink_free(sink *s);
 
 /* Workers: lock, write to s->rows or s->journal, unlock. Lock waits for room; PS_CLOSED when cancelled (not locked).
-   The other one does not wait: it is for notes that free more than they take. */
+   sink_lock_through is for update threads. sink_lock_now does not wait: it is for notes that free more than they take.
+ */
 ps_code sink_lock(sink *s);
+ps_code sink_lock_through(sink *s);
 void sink_lock_now(sink *s);
 void sink_unlock(sink *s);
 void sink_post(sink *s); /* the output thread has nothing more to do for now: the reader may have what there is */

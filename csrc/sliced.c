@@ -6,14 +6,22 @@
 
 typedef struct {
   key_numbers numbers;
-  int64_t merged; /* the output thread's: tuples passed so far */
+  int64_t tuples;    /* folded */
+  uint8_t apart[64]; /* what the output thread reads from what it does not */
+  cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; all tuples before it are folded */
+  cell added;        /* tuples folded */
+  int64_t seen;      /* the output thread's: `added` when it looked */
+  int64_t passed;    /* the output thread's */
 } sliced_input;
 
 typedef struct {
   pane_hive hive;
-  ps_counter open; /* partials of open windows: (slice, key) */
+  ps_counter open; /* partials held for windows to come: (slice, key) */
+  int64_t unsettled; /* windows put out since tuples were last passed */
   sliced_input input[];
 } sliced;
+
+#define SETTLE_WINDOWS 16 /* settling costs about as much as putting out a small window */
 
 /* ---- making ---- */
 
@@ -31,7 +39,11 @@ static bool sliced_init(ps_operator *op) {
     memory_free(s);
     return false;
   }
-  for (int32_t i = 0; i < op->inputs; i++) key_numbers_init(&s->input[i].numbers, &op->input[i].keys, op->keys);
+  for (int32_t i = 0; i < op->inputs; i++) {
+    key_numbers_init(&s->input[i].numbers, &op->input[i].keys, op->keys);
+    cell_init(&s->input[i].promise, 0);
+    cell_init(&s->input[i].added, 0);
+  }
   return true;
 }
 
@@ -55,44 +67,95 @@ static bool sliced_reserve(ps_operator *op, int32_t which, int64_t rows) {
   return true;
 }
 
-/* What was published is of use even if memory ran out behind it; but the input has lost tuples, so it is the end. */
-static void published(ps_operator *op, bool ok) {
+/* Says how far the input has come, and wakes the output thread. If memory ran out, tuples are lost: the end. */
+static void publish(ps_operator *op, int32_t which, bool ok, uint64_t promise, int64_t tuples) {
+  sliced_input *in = &((sliced *)op->state)->input[which];
   if (!ok) operator_fail(op, PS_NO_MEMORY, &(ps_fault){0});
+  AT(add_update);
+  promise_write(&in->promise, promise);
+  in->tuples += tuples;
+  AT(add_update);
+  merged_publish(&in->added, (uint64_t)in->tuples);
   operator_ring(op, 0);
 }
 
 static void sliced_add(ps_operator *op, int32_t which, batch *b) {
   sliced *s = op->state;
-  published(op, pane_hive_add(&s->hive, which, b, s->input[which].numbers.numbers));
+  int64_t rows = b->rows, last = batch_ts(b, rows - 1); /* once published, the batch may go */
+  bool ok = pane_hive_add(&s->hive, which, b, s->input[which].numbers.numbers);
+  publish(op, which, ok, (uint64_t)last + 1, rows);
 }
 
 static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
-  sliced *s = op->state;
-  published(op, pane_hive_heartbeat(&s->hive, which, (uint64_t)ts));
+  bool ok = pane_hive_heartbeat(&((sliced *)op->state)->hive, which, (uint64_t)ts);
+  publish(op, which, ok, (uint64_t)ts + 1, 0);
 }
 
 static void sliced_close(ps_operator *op, int32_t which) {
-  sliced *s = op->state;
-  published(op, pane_hive_close(&s->hive, which));
+  bool ok = pane_hive_close(&((sliced *)op->state)->hive, which);
+  publish(op, which, ok, PROMISE_CLOSED, 0);
 }
 
 /* ---- output ---- */
 
-/* Tuples that are not held back count as passed, even those in a private slice: they take no memory of their own. But
-   an input that has not begun holds everything back. */
-static bool pass(ps_operator *op, bool all_read) {
-  sliced *s = op->state;
-  bool begun = true;
-  for (int32_t i = 0; i < op->inputs && all_read && begun; i++) {
-    begun = ps_counter_get(&op->input[i].latest) >= 0 || ps_flag_get(&op->input[i].closed);
-  }
+/* Up to where tuples are ready: (ts, input). */
+typedef struct {
+  int64_t ts;
+  int32_t input;
+} frontier;
+
+static frontier look(sliced *s, const ps_operator *op) {
+  frontier f = {INT64_MAX, op->inputs};
   for (int32_t i = 0; i < op->inputs; i++) {
-    int64_t merged = all_read && begun ? pane_hive_merged(&s->hive, i) : s->hive.reader.cursor[i]->through;
-    if (merged <= s->input[i].merged) continue;
-    operator_pass(op, i, merged - s->input[i].merged);
-    s->input[i].merged = merged;
+    uint64_t promise = promise_read(&s->input[i].promise);
+    s->input[i].seen = (int64_t)merged_read(&s->input[i].added);
+    if (promise == PROMISE_CLOSED) continue;
+    int64_t ts = (int64_t)(promise - 1); /* -1: it has not begun, and nothing is ready */
+    if (f.input == op->inputs || ts < f.ts) f = (frontier){ts, i};
+  }
+  return f;
+}
+
+static void pass_to(ps_operator *op, int32_t i, int64_t tuples) {
+  sliced_input *in = &((sliced *)op->state)->input[i];
+  if (tuples <= in->passed) return;
+  operator_pass(op, i, tuples - in->passed);
+  in->passed = tuples;
+}
+
+/* Nothing more can be put out: the tuples up to the frontier are done with, in whatever slice they are. */
+static bool settle_ready(ps_operator *op, frontier f) {
+  sliced *s = op->state;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    sliced_input *in = &s->input[i];
+    if (in->seen == in->passed) continue;
+    ledger_view view = ledger_look(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
+    int64_t ready = in->passed + view.held - view.above;
+    pass_to(op, i, ready < in->seen ? ready : in->seen);
   }
   return operator_settle(op);
+}
+
+/* There is more to put out: the tuples of the slices that were read are done with. */
+static bool settle_read(ps_operator *op) {
+  sliced *s = op->state;
+  bool small = op->input[0].ledger.held_max < SETTLE_EVERY * SETTLE_WINDOWS; /* inputs may wait for every tuple */
+  if (++s->unsettled < SETTLE_WINDOWS && !small) return true;
+  s->unsettled = 0;
+  for (int32_t i = 0; i < op->inputs; i++) pass_to(op, i, pane_hive_through(&s->hive, i));
+  return operator_settle(op);
+}
+
+static ps_code put_out(ps_operator *op, int64_t start, ps_fault *fault) {
+  sliced *s = op->state;
+  if (!settle_read(op)) return PS_NO_MEMORY;
+  ps_code code = sink_lock(&op->sink);
+  if (code != PS_OK) return code;
+  code = pane_hive_combine(&s->hive, start, &op->sink.rows, fault);
+  sink_unlock(&op->sink);
+  if (code == PS_OK) code = pane_hive_drop(&s->hive, start);
+  ps_counter_set(&s->open, s->hive.reader.partials);
+  return code;
 }
 
 static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
@@ -100,18 +163,20 @@ static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
   sliced *s = op->state;
   int64_t start = 0;
   ps_code code = pane_hive_next(&s->hive, &start);
-  if (code == PS_NO_MEMORY || !pass(op, code != PS_OK)) return PS_NO_MEMORY;
-  if (code != PS_OK) return code;
-  code = sink_lock(&op->sink);
-  if (code != PS_OK) return code;
-  code = pane_hive_combine(&s->hive, start, &op->sink.rows, fault);
-  sink_unlock(&op->sink);
-  return code == PS_OK ? pane_hive_drop(&s->hive, start) : code;
+  if (code == PS_OK) return put_out(op, start, fault);
+  if (code == PS_NO_MEMORY) return code;
+  frontier f = look(s, op);
+  code = pane_hive_next(&s->hive, &start); /* once more: what came before the look */
+  if (code == PS_OK) return put_out(op, start, fault);
+  if (code == PS_NO_MEMORY || !settle_ready(op, f)) return PS_NO_MEMORY;
+  ps_counter_set(&s->open, s->hive.reader.partials);
+  return code;
 }
 
 static void sliced_stats(ps_operator *op, ps_stats *out) {
   sliced *s = op->state;
   out->windows = ps_counter_get(&s->open);
+  out->bytes += out->windows * (int64_t)(sizeof(uint32_t) + sizeof(int64_t) + (size_t)op->functions.state_size);
 }
 
 const design sliced_design = {

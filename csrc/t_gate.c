@@ -263,4 +263,6 @@ int64_t t_gate_position(const t_gate *gate, int32_t reader) {
   return ts < 0 ? 0 : ts;
 }
 
+bool t_gate_ended(const t_gate *gate, int32_t reader) { return gate->reader[reader].head->kind == CLOSE; }
+
 int32_t t_gate_waits_for(const t_gate *gate, int32_t reader) { return input_of(gate->reader[reader].head); }

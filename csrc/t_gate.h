@@ -121,5 +121,8 @@ ps_code t_gate_get_ready_tuples(t_gate *gate, int32_t reader, int64_t n, t_gate_
    PS_END it is INT64_MAX. Windows that end at or before it are complete for this reader. */
 int64_t t_gate_position(const t_gate *gate, int32_t reader);
 
+/* Whether the reader has come to the end of all inputs: its next get answers PS_END (I7). */
+bool t_gate_ended(const t_gate *gate, int32_t reader);
+
 /* After PS_EMPTY: the input whose next tuple or promise the reader waits for. */
 int32_t t_gate_waits_for(const t_gate *gate, int32_t reader);

@@ -32,6 +32,7 @@ typedef struct {
 struct w_hive {
   uint64_t size, advance;
   win_set_shape shape;
+  ps_counter windows; /* statistics */
   int32_t levels;
   updater *updater;
   skip_node *head;
@@ -84,7 +85,7 @@ w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, i
   w_hive *hive = memory_new(sizeof *hive);
   if (!hive) return NULL;
   *hive = (w_hive){.size = (uint64_t)size, .advance = (uint64_t)advance};
-  hive->shape = (win_set_shape){functions, threads, own_keys ? 1 : threads};
+  hive->shape = (win_set_shape){functions, threads, own_keys ? 1 : threads, &hive->windows};
   hive->levels = levels ? levels : levels_for(size, advance);
   hive->updater = memory_new((size_t)threads * sizeof *hive->updater);
   hive->head = node_new(-1, hive->levels);
@@ -286,6 +287,8 @@ ps_code w_hive_update_windows(w_hive *hive, int32_t thread, int64_t ts, const ke
 }
 
 /* ---- output ---- */
+
+int64_t w_hive_windows(w_hive *hive) { return ps_counter_get(&hive->windows); }
 
 uint64_t w_hive_limit(const w_hive *hive) {
   uint64_t low = W_HIVE_END;

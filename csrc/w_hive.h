@@ -17,7 +17,7 @@
  * and before readhead is freed by the reader.
  *
  * Roles       updaters, each with a thread number of its own: update_windows, heartbeat, close; one at a time per
- *             thread, with timestamps that never fall. One reader: get_next_winset. limit: any thread.
+ *             thread, with timestamps that never fall. One reader: get_next_winset. limit, windows: any thread.
  *
  *                    update  heartbeat  close  get_next  limit  free
  *   same updater        1        1        1       yes     yes    no     1: by turns
@@ -89,6 +89,9 @@ void w_hive_close(w_hive *hive, int32_t thread);
 
 /* All windows that start before this are complete; W_HIVE_END: all threads have closed. */
 uint64_t w_hive_limit(const w_hive *hive);
+
+/* How many windows are in it, and in winsets that were taken and not freed. */
+int64_t w_hive_windows(w_hive *hive);
 
 /* PS_OK and the next complete winset, which now belongs to the caller (win_set_output, then win_set_free); PS_EMPTY if
    there is none yet; PS_END if all threads have closed and everything is out. */

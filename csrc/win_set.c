@@ -94,6 +94,7 @@ void win_set_free(win_set *set) {
   if (!set) return;
   for (int32_t i = 0; i < set->shape->threads; i++) {
     READS(set->nursery[i]);
+    if (set->shape->windows) ps_counter_add(set->shape->windows, -win_set_inserted(set, i));
     drop_states(set, set->nursery[i].states);
     items_free(set->nursery[i].states);
     items_free(set->nursery[i].windows);
@@ -159,7 +160,9 @@ window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k) {
     if (!fresh) return NULL;
     link_init(&fresh->next, next);
     AT(insert_cas);
-    if (link_swap(link, next, fresh)) return fresh;
+    if (!link_swap(link, next, fresh)) continue;
+    if (set->shape->windows) ps_counter_add(set->shape->windows, 1);
+    return fresh;
   }
 }
 

@@ -55,8 +55,9 @@ typedef struct {
 /* What the winsets of a hive have in common. */
 typedef struct {
   const aggregates *functions;
-  int32_t threads; /* updaters */
-  int32_t lanes;   /* of a window: `threads`, or 1 where each key belongs to one thread */
+  int32_t threads;     /* updaters */
+  int32_t lanes;       /* of a window: `threads`, or 1 where each key belongs to one thread */
+  ps_counter *windows; /* how many there are in all winsets; NULL: nobody wants to know */
 } win_set_shape;
 
 typedef struct win_set win_set;

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pystream.operator import Operator
     from pystream.query import Query, Window
     from pystream.stall import Stall
+    from pystream.t_gate import TGate
 
 __version__ = "0.1.0"
 
@@ -43,6 +44,7 @@ __all__ = [
     "SchemaError",
     "Stall",
     "SumOverflowError",
+    "TGate",
     "UdfError",
     "Window",
     "__version__",
@@ -65,7 +67,7 @@ def __getattr__(name: str) -> Any:
     which Arrow or the compiled extension does not load.
     """
     if name in __all__:
-        for module in ("errors", "functions", "query", "operator", "batch_run", "stall"):
+        for module in ("errors", "functions", "query", "operator", "batch_run", "stall", "t_gate"):
             home = importlib.import_module(f"pystream.{module}")
             if hasattr(home, name):
                 return globals().setdefault(name, getattr(home, name))

@@ -20,14 +20,22 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 2
+ABI = 3
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
 
-DESIGNS = {"mq": lib.PS_MQ, "mq-lf": lib.PS_MQ_LF, "tuml-sc": lib.PS_TUML_SC, "sliced": lib.PS_SLICED}
+DESIGNS = {
+    "mq": lib.PS_MQ,
+    "mq-lf": lib.PS_MQ_LF,
+    "tuml-sc": lib.PS_TUML_SC,
+    "tuml-mc": lib.PS_TUML_MC,
+    "wiml": lib.PS_WIML,
+    "sliced": lib.PS_SLICED,
+    "runs": lib.PS_RUNS,
+}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
 }
@@ -209,3 +217,51 @@ def memory_live() -> int:
 def memory_fail_after(allocations: int) -> None:
     """Let so many allocations minus one succeed and then fail all; 0 switches it off. For tests."""
     lib.ps_memory_fail_after(allocations)
+
+
+class TGateHandle:
+    """A T-Gate in C; tuples carry tokens. Calls release the GIL, and any thread may make any call at any time."""
+
+    def __init__(self, inputs: int, readers: int) -> None:
+        out = ffi.new("ps_t_gate **")
+        _raise_if_broken(lib.ps_t_gate_new(inputs, readers, out))
+        self._gate = ffi.gc(out[0], lib.ps_t_gate_free)
+
+    def insert_tuples(self, input: int, ts: Any, token: int) -> None:
+        """Insert one tuple per timestamp, with the tokens token, token + 1, ...: all of them or none.
+
+        `ts` is a list of integers, or a buffer of int64 that is contiguous.
+        """
+        times = ffi.new("int64_t[]", ts) if isinstance(ts, list) else ffi.from_buffer("int64_t[]", ts)
+        fault = ffi.new("ps_fault *")
+        _raise_fault(lib.ps_t_gate_insert_tuples(self._gate, input, len(times), times, token, fault), fault)
+
+    def heartbeat(self, input: int, ts: int) -> None:
+        """Promise that the input sends nothing below `ts` any more."""
+        fault = ffi.new("ps_fault *")
+        _raise_fault(lib.ps_t_gate_heartbeat(self._gate, input, ts, fault), fault)
+
+    def close(self, input: int) -> None:
+        """Promise that the input sends nothing more."""
+        lib.ps_t_gate_close(self._gate, input)
+
+    def get_ready_tuples(self, reader: int, most: int) -> list[tuple[int, int, int]]:
+        """Up to so many ready tuples as (ts, input, token)."""
+        out, got = ffi.new("ps_t_gate_tuple[]", most), ffi.new("int64_t *")
+        lib.ps_t_gate_get_ready_tuples(self._gate, reader, most, out, got)
+        return [(out[i].ts, out[i].input, out[i].token) for i in range(got[0])]
+
+    def position(self, reader: int) -> int:
+        """The least timestamp that can still reach the reader, as far as it has looked."""
+        return int(lib.ps_t_gate_position(self._gate, reader))
+
+    def finished(self, reader: int) -> bool:
+        """Whether the reader has come to the end of all inputs."""
+        return bool(lib.ps_t_gate_ended(self._gate, reader))
+
+
+def _raise_fault(code: int, fault: Any) -> None:
+    """Whatever is not PS_OK as an exception."""
+    _raise_if_broken(code)
+    if code != lib.PS_OK:
+        raise Fault(code, fault)

@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 
 INPUTS_MAX = 1 << 16
 THREADS_MAX = 1 << 10
-AUTO = "mq"
 DESIGNS = tuple(_native.DESIGNS)
+
+#: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
+#: (In "sliced", `first` and `last` remember when their tuple came.)
+CANNOT = {"wiml": ("first", "last", "udf"), "sliced": ("udf",)}
+
+#: What "auto" stands for: the first that can run all functions, fastest first (bench/bench_pane_hive.py).
+AUTO = ("sliced", "runs")
 
 
 class Operator:
@@ -53,7 +59,7 @@ class Operator:
     ) -> None:
         self.query = query
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
-        self.design = _design(design)
+        self.design = _design(design, query)
         max_pending = _in_range("max_pending", max_pending, 1 << 40)
         threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
@@ -178,7 +184,7 @@ class Operator:
     def stats(self) -> dict[str, Any]:
         """What the operator has done and what it holds.
 
-        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open` windows, one per window and key;
+        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open`, one per window and key;
         `rows_out` rows finished, read or not; `latest` timestamp of each input (None: nothing sent), in ticks;
         `position`, the (timestamp, input) up to which everything is ready (None: an input has sent nothing, or all are
         closed); `bytes_held`, about how much memory it holds, the added batches included.
@@ -246,9 +252,19 @@ def _in_range(name: str, value: int, most: int) -> int:
     return number
 
 
-def _design(design: str) -> str:
+def _design(design: str, query: Query) -> str:
+    """The design by its name, if it can run the query's functions."""
     if design == "auto":
-        return AUTO
+        return next(d for d in AUTO if not _unfit(d, query))
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
+    for name in _unfit(design, query):
+        can = ", ".join(repr(d) for d in DESIGNS if not _unfit(d, query))
+        what = f"{name} = {query.aggregates[name]!r}"
+        raise ValueError(f"{what} depends on the order of tuples, which {design!r} does not keep; {can} do")
     return design
+
+
+def _unfit(design: str, query: Query) -> list[str]:
+    """The aggregates that the design cannot run."""
+    return [name for name, a in query.aggregates.items() if a.function in CANNOT.get(design, ())]

@@ -19,9 +19,15 @@ import pytest
 
 import pystream as ps
 from pystream import _native, reference
+from pystream.operator import CANNOT, DESIGNS
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
 COUNT = ps.Query(ps.Window(10, 10), "k", {"n": ps.count()})
+
+
+@pytest.fixture(params=DESIGNS)
+def design(request) -> str:
+    return request.param
 
 
 def batch(*ts: int, k: int = 1, v: int = 1) -> pa.RecordBatch:
@@ -50,8 +56,8 @@ def settled(op: ps.Operator) -> list[dict]:
 # ---- refusals ----
 
 
-def test_a_bad_row_refuses_the_whole_batch_and_the_operator_goes_on():
-    with ps.Operator(COUNT, 2, SCHEMA) as op:
+def test_a_bad_row_refuses_the_whole_batch_and_the_operator_goes_on(design):
+    with ps.Operator(COUNT, 2, SCHEMA, design=design) as op:
         op.add(1, batch(5, 6))
         with pytest.raises(
             ps.DisorderError, match=r"input 1, row 2: timestamp 7 is below 9, the latest timestamp"
@@ -99,8 +105,8 @@ def test_a_batch_may_bring_another_type_if_nothing_is_lost():
         assert rows(op) == [{"ts": 0, "k": 7, "n": 2}]
 
 
-def test_add_after_close_and_after_the_end():
-    with ps.Operator(COUNT, 2, SCHEMA) as op:
+def test_add_after_close_and_after_the_end(design):
+    with ps.Operator(COUNT, 2, SCHEMA, design=design) as op:
         op.close(0)
         op.close(0)
         with pytest.raises(ps.ClosedError, match="input 0 is closed"):
@@ -139,9 +145,9 @@ def test_input_numbers_out_of_range():
                     call(i)
 
 
-def test_integer_sum_that_does_not_fit_is_an_error_and_rows_before_it_come_out():
+def test_integer_sum_that_does_not_fit_is_an_error_and_rows_before_it_come_out(design):
     query = ps.Query(ps.Window(10), "k", {"n": ps.count(), "total": ps.sum("v")})
-    with ps.Operator(query, 1, SCHEMA) as op:
+    with ps.Operator(query, 1, SCHEMA, design=design) as op:
         op.add(0, batch(1, v=2**63 - 1))
         op.add(0, batch(11, 12, v=2**62))
         op.close(0)
@@ -165,8 +171,8 @@ def test_integer_sums_may_leave_int64_on_the_way():
 # ---- readiness ----
 
 
-def test_an_input_that_has_sent_nothing_holds_everything_back():
-    with ps.Operator(COUNT, 2, SCHEMA) as op:
+def test_an_input_that_has_sent_nothing_holds_everything_back(design):
+    with ps.Operator(COUNT, 2, SCHEMA, design=design) as op:
         op.add(0, batch(1, 100))
         assert rows(op.poll()) == []
         assert op.stats()["pending"] == 2
@@ -182,9 +188,9 @@ def settled_to(op: ps.Operator, pending: int) -> list[dict]:
     return rows(op.poll())
 
 
-def test_equal_timestamps_are_ready_by_input_number():
+def test_equal_timestamps_are_ready_by_input_number(design):
     """(5, 0) <= (5, 1) is ready although input 1 may send more at 5; (5, 1) is ready too, being its own latest."""
-    with ps.Operator(COUNT, 2, SCHEMA) as op:
+    with ps.Operator(COUNT, 2, SCHEMA, design=design) as op:
         op.add(0, batch(5))
         op.heartbeat(1, 5)
         assert settled_to(op, 0) == []  # merged without waiting for a tuple of input 1
@@ -194,8 +200,8 @@ def test_equal_timestamps_are_ready_by_input_number():
         assert settled_to(op, 0) == []
 
 
-def test_heartbeats_complete_windows_without_tuples():
-    with ps.Operator(COUNT, 3, SCHEMA) as op:
+def test_heartbeats_complete_windows_without_tuples(design):
+    with ps.Operator(COUNT, 3, SCHEMA, design=design) as op:
         op.add(0, batch(3))
         op.heartbeat(0, 10)
         op.heartbeat(1, 25)
@@ -225,20 +231,20 @@ def test_heartbeat_takes_datetimes_for_timestamp_columns():
 # ---- the largest numbers ----
 
 
-def test_timestamps_and_sizes_up_to_the_end_of_int64():
+def test_timestamps_and_sizes_up_to_the_end_of_int64(design):
     top = 2**63 - 1
     for size, advance in ((top, top), (top, 1 << 62), (1, top), (10, 3), (top, 2**61 + 1)):
         query = ps.Query(ps.Window(size, advance), "k", {"n": ps.count()})
         ticks = [0, 1, top - 11, top - 1, top, top]
         expected = reference.aggregate(query, [batch(*ticks).to_pylist(), batch(*ticks, k=2).to_pylist()])
-        assert ps.aggregate(query, [batch(*ticks), batch(*ticks, k=2)]).to_pylist() == expected
+        assert ps.aggregate(query, [batch(*ticks), batch(*ticks, k=2)], design=design).to_pylist() == expected
 
 
 # ---- back-pressure ----
 
 
-def test_max_pending_blocks_times_out_or_refuses():
-    with ps.Operator(COUNT, 2, SCHEMA, max_pending=3) as op:
+def test_max_pending_blocks_times_out_or_refuses(design):
+    with ps.Operator(COUNT, 2, SCHEMA, design=design, max_pending=3) as op:
         op.add(0, batch(1, 2))
         with pytest.raises(ps.BackpressureError, match="input 0 holds too many tuples to take 2 more"):
             op.add(0, batch(3, 4), block=False)
@@ -256,9 +262,9 @@ def test_max_pending_blocks_times_out_or_refuses():
         assert rows(op) == [{"ts": 0, "k": 1, "n": 9}, {"ts": 10, "k": 1, "n": 10}]
 
 
-def test_a_reader_that_stalls_stalls_the_inputs_and_nothing_is_lost():
+def test_a_reader_that_stalls_stalls_the_inputs_and_nothing_is_lost(design):
     query = ps.Query(ps.Window(1), "k", {"n": ps.count()})
-    with ps.Operator(query, 1, SCHEMA, max_pending=10) as op:
+    with ps.Operator(query, 1, SCHEMA, design=design, max_pending=10) as op:
         fed = 0
         with pytest.raises(ps.BackpressureError):
             for fed in range(1000):
@@ -278,8 +284,8 @@ def test_a_reader_that_stalls_stalls_the_inputs_and_nothing_is_lost():
 # ---- ends ----
 
 
-def test_leaving_the_block_ends_calls_that_wait(nothing_left):
-    with ps.Operator(COUNT, 2, SCHEMA, max_pending=1) as op:
+def test_leaving_the_block_ends_calls_that_wait(design, nothing_left):
+    with ps.Operator(COUNT, 2, SCHEMA, design=design, max_pending=1) as op:
         op.add(0, batch(1))
         errors = []
 
@@ -304,9 +310,9 @@ def test_leaving_the_block_ends_calls_that_wait(nothing_left):
     assert len(errors) == 2
 
 
-def test_abandoned_operators_leave_nothing(nothing_left):
+def test_abandoned_operators_leave_nothing(design, nothing_left):
     for _ in range(50):
-        op = ps.Operator(COUNT, 3, SCHEMA)
+        op = ps.Operator(COUNT, 3, SCHEMA, design=design)
         op.add(0, batch(1, 2, 3))
         op.add(1, batch(1))
         del op
@@ -413,13 +419,12 @@ def test_a_forked_child_cannot_use_the_operator_and_does_not_hang():
 # ---- memory that runs out ----
 
 
-def test_every_allocation_may_fail_and_nothing_leaks(nothing_left):
+def test_every_allocation_may_fail_and_nothing_leaks(design, nothing_left):
     """Let the n-th allocation and all later ones fail, for every n: MemoryError, or the right result; never a leak."""
-    query = ps.Query(
-        ps.Window(5, 2),
-        ["k", "s"],
-        {"n": ps.count(), "mean": ps.avg("x"), "low": ps.min("s"), "order": ps.udf(Last)},
-    )
+    aggregates = {"n": ps.count(), "mean": ps.avg("x"), "low": ps.min("s")}
+    if "udf" not in CANNOT.get(design, ()):
+        aggregates["order"] = ps.udf(Last)
+    query = ps.Query(ps.Window(5, 2), ["k", "s"], aggregates)
     data = {"ts": [1, 2, 3], "k": [1, 2, 1], "s": ["a", "bb", "ccc"], "x": [1e300, 2.0, -1e300]}
     tuples = pa.RecordBatch.from_pydict(data)
     expected = ps.aggregate(query, [tuples, tuples]).to_pylist()
@@ -427,7 +432,7 @@ def test_every_allocation_may_fail_and_nothing_leaks(nothing_left):
     while got is None:
         n += 1
         try:
-            got = attempt(query, tuples, n)
+            got = attempt(query, tuples, design, n)
         except MemoryError:
             pass
         finally:
@@ -436,7 +441,7 @@ def test_every_allocation_may_fail_and_nothing_leaks(nothing_left):
             gc.collect()
         assert _native.memory_live() == before
     assert got == expected
-    assert n > 100  # so many allocations were made to fail
+    assert n > 80  # so many allocations were made to fail
 
 
 class Last:
@@ -447,9 +452,9 @@ class Last:
         return self.row
 
 
-def attempt(query: ps.Query, tuples: pa.RecordBatch, n: int) -> list[dict]:
+def attempt(query: ps.Query, tuples: pa.RecordBatch, design: str, n: int) -> list[dict]:
     _native.memory_fail_after(n)
-    with ps.Operator(query, 2, tuples.schema) as op:
+    with ps.Operator(query, 2, tuples.schema, design, threads=2) as op:
         for i in range(2):
             op.add(i, tuples)
             op.close(i)

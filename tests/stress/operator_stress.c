@@ -2,7 +2,7 @@
  * operator_stress.c - an operator under real threads, for the sanitizer builds: every input has a thread that adds
  * small batches, one thread reads, and some rounds are cancelled half-way. Ends with 0 if no tuple was lost or doubled.
  *
- *   operator_stress INPUTS TUPLES ROUNDS
+ *   operator_stress DESIGN THREADS INPUTS TUPLES ROUNDS       DESIGN: its number in ps_design
  */
 #include "base.h"
 
@@ -93,16 +93,23 @@ static int64_t read_all(ps_operator *op, int64_t takes_max) {
   }
 }
 
-static int64_t round_once(int32_t inputs, int64_t tuples, int64_t takes_max) {
+typedef struct {
+  ps_design design;
+  int32_t threads, inputs;
+  int64_t tuples;
+} setup;
+
+static int64_t round_once(setup how, int64_t takes_max) {
+  int32_t inputs = how.inputs;
   ps_type types[] = {PS_I64, PS_I64};
   ps_aggregate count = {PS_COUNT, -1, -1};
   ps_query query = {WINDOW, WINDOW, 2, types, 1, 1, &count};
   ps_operator *op;
-  if (ps_operator_new(&query, inputs, PS_MQ, 1, 64, &op) != PS_OK) abort();
+  if (ps_operator_new(&query, inputs, how.design, how.threads, 64, &op) != PS_OK) abort();
   pthread_t *threads = calloc((size_t)inputs, sizeof *threads);
   feeder *feeders = calloc((size_t)inputs, sizeof *feeders);
   for (int32_t i = 0; i < inputs; i++) {
-    feeders[i] = (feeder){op, i, tuples};
+    feeders[i] = (feeder){op, i, how.tuples};
     pthread_create(&threads[i], NULL, feed, &feeders[i]);
   }
   int64_t sum = read_all(op, takes_max);
@@ -114,15 +121,14 @@ static int64_t round_once(int32_t inputs, int64_t tuples, int64_t takes_max) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 4) return 2;
-  int32_t inputs = atoi(argv[1]);
-  int64_t tuples = atoll(argv[2]);
-  int rounds = atoi(argv[3]);
+  if (argc != 6) return 2;
+  setup how = {(ps_design)atoi(argv[1]), atoi(argv[2]), atoi(argv[3]), atoll(argv[4])};
+  int rounds = atoi(argv[5]);
   for (int i = 0; i < rounds; i++) {
     bool cancel = i % 3 == 2;
-    int64_t sum = round_once(inputs, tuples, cancel ? i : -1);
-    if (!cancel && sum != inputs * tuples) {
-      printf("round %d: %lld tuples came out of %lld\n", i, (long long)sum, (long long)(inputs * tuples));
+    int64_t sum = round_once(how, cancel ? i : -1);
+    if (!cancel && sum != how.inputs * how.tuples) {
+      printf("round %d: %lld tuples came out of %lld\n", i, (long long)sum, (long long)(how.inputs * how.tuples));
       return 1;
     }
   }
@@ -130,6 +136,6 @@ int main(int argc, char **argv) {
     printf("%lld allocations left\n", (long long)ps_memory_live());
     return 1;
   }
-  printf("%d rounds of %d x %lld tuples\n", rounds, inputs, (long long)tuples);
+  printf("%d rounds of %d x %lld tuples\n", rounds, how.inputs, (long long)how.tuples);
   return 0;
 }
