@@ -82,20 +82,20 @@ static ps_code integer_avg_finish(const aggregate *a, const void *state, out_row
 static bool float_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
   float_state *s = state;
-  if (!exact_sum_add(&s->sum, bits_double(column_bits(c, row)))) return false;
+  if (!exact_sum_add(s, bits_double(column_bits(c, row)))) return false;
   s->n++;
   return true;
 }
 
 static bool float_reserve(void *state, const column *c, int64_t row) {
-  return exact_sum_reserve(&((float_state *)state)->sum, bits_double(column_bits(c, row)));
+  return exact_sum_reserve(state, bits_double(column_bits(c, row)));
 }
 
 static bool float_combine(const aggregate *a, void *state, void *other) {
   (void)a;
   float_state *s = state;
   const float_state *o = other;
-  if (!exact_sum_combine(&s->sum, &o->sum)) return false;
+  if (!exact_sum_combine(s, o)) return false;
   s->n += o->n;
   return true;
 }
@@ -103,17 +103,17 @@ static bool float_combine(const aggregate *a, void *state, void *other) {
 static ps_code float_sum_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const float_state *s = state;
-  return s->n ? put_bits(rows, to, double_bits(exact_sum_round(&s->sum))) : put_null(rows, to);
+  return s->n ? put_bits(rows, to, double_bits(exact_sum_round(s))) : put_null(rows, to);
 }
 
 static ps_code float_avg_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const float_state *s = state;
   if (s->n == 0) return put_null(rows, to);
-  return put_bits(rows, to, double_bits(exact_sum_round(&s->sum) / (double)s->n));
+  return put_bits(rows, to, double_bits(exact_sum_round(s) / (double)s->n));
 }
 
-static void float_drop(void *state) { exact_sum_clear(&((float_state *)state)->sum); }
+static void float_drop(void *state) { exact_sum_clear(state); }
 
 /* ---- min, max, first, last of fixed-width values ---- */
 

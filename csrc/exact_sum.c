@@ -185,7 +185,7 @@ static double round_wide(exact_sum_wide w) {
 }
 
 double exact_sum_round(const ps_exact_sum *sum) {
-  if (!sum->wide) return (double)sum->narrow * 0x1p-80; /* a power of two: exact */
+  if (!sum->wide) return exact_sum_narrow_round(sum->narrow);
   const exact_sum_wide *w = sum->wide;
   if (w->nan || (w->plus_inf && w->minus_inf)) return (double)NAN;
   if (w->plus_inf) return (double)INFINITY;

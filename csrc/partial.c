@@ -65,10 +65,10 @@ static bool integer_leave(const partial_totals *t, const partial_list *list) {
 
 static inline bool float_join(float_state *to, const ps_exact_sum *from, int64_t n) {
   int128 sum;
-  if (from->wide || __builtin_add_overflow(to->sum.narrow, from->narrow, &sum)) {
-    if (!exact_sum_combine(&to->sum, from)) return false;
+  if (from->wide || __builtin_add_overflow(to->narrow, from->narrow, &sum)) {
+    if (!exact_sum_combine(to, from)) return false;
   } else {
-    to->sum.narrow = sum;
+    to->narrow = sum;
   }
   to->n += n;
   return true;
@@ -76,13 +76,13 @@ static inline bool float_join(float_state *to, const ps_exact_sum *from, int64_t
 
 static inline bool float_part(float_state *to, const ps_exact_sum *from, int64_t n) {
   int128 sum;
-  if (from->wide || __builtin_sub_overflow(to->sum.narrow, from->narrow, &sum)) {
-    if (!exact_sum_subtract(&to->sum, from)) return false;
+  if (from->wide || __builtin_sub_overflow(to->narrow, from->narrow, &sum)) {
+    if (!exact_sum_subtract(to, from)) return false;
   } else {
-    to->sum.narrow = sum;
+    to->narrow = sum;
   }
   to->n -= n;
-  if (to->n == 0 && to->sum.wide) exact_sum_clear(&to->sum);
+  if (to->n == 0 && to->wide) exact_sum_clear(to);
   return true;
 }
 
@@ -95,7 +95,7 @@ static bool float_enter(const partial_totals *t, const partial_list *list) {
     if (!float_join(&total[list->keys[i]], &sum, list->rows[i])) return false;
   }
   for (int64_t i = 0; !list->rows && i < list->n; i++) {
-    if (!float_join(&total[list->keys[i]], &from[i].sum, from[i].n)) return false;
+    if (!float_join(&total[list->keys[i]], &from[i], from[i].n)) return false;
   }
   return true;
 }
@@ -109,7 +109,7 @@ static bool float_leave(const partial_totals *t, const partial_list *list) {
     if (!float_part(&total[list->keys[i]], &sum, list->rows[i])) return false;
   }
   for (int64_t i = 0; !list->rows && i < list->n; i++) {
-    if (!float_part(&total[list->keys[i]], &from[i].sum, from[i].n)) return false;
+    if (!float_part(&total[list->keys[i]], &from[i], from[i].n)) return false;
   }
   return true;
 }
@@ -229,7 +229,7 @@ void partial_drop(const partial_kind *kind, void *partials, int64_t n) {
   if (!kind->owns) return;
   float_state *states = partials;
   for (int64_t i = 0; i < n; i++) {
-    if (states[i].sum.wide) exact_sum_clear(&states[i].sum);
+    if (states[i].wide) exact_sum_clear(&states[i]);
   }
 }
 
@@ -281,7 +281,7 @@ static ps_code finish_floats(const finish *f) {
       if (!out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;
       continue;
     }
-    double x = exact_sum_round(&s->sum);
+    double x = s->wide ? exact_sum_round(s) : exact_sum_narrow_round(s->narrow);
     out[i] = double_bits(avg ? x / (double)s->n : x);
   }
   return PS_OK;

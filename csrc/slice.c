@@ -95,11 +95,11 @@ static void find_entries(slice *s, const uint32_t *numbers, block *k) {
   uint32_t n = (uint32_t)s->n;
   for (int64_t i = 0; i < k->rows; i++) {
     uint32_t number = numbers[i], e = slot[number];
-    bool fresh = (e >= n) | (keys[e] != number);
-    e = fresh ? n : e;
+    uint32_t fresh = (uint32_t)(e >= n) | (uint32_t)(keys[e] != number); /* 1 or 0; below as a mask */
+    e ^= (e ^ n) & (0 - fresh);
     slot[number] = e;
     keys[e] = number;
-    rows[e] = (fresh ? 0 : rows[e]) + 1;
+    rows[e] = (rows[e] & ((int64_t)fresh - 1)) + 1;
     n += fresh;
     k->entry[i] = e;
   }
@@ -187,7 +187,7 @@ static bool fold_float(void *partials, const counted *c) {
   float_state *states = partials;
   for (int64_t i = 0; i < c->n; i++) {
     float_state *s = &states[c->entry[i]];
-    if (!exact_sum_add(&s->sum, bits_double(c->bits[i]))) return false;
+    if (!exact_sum_add(s, bits_double(c->bits[i]))) return false;
     s->n++;
   }
   return true;
@@ -305,7 +305,7 @@ static int64_t bytes_total(const slice *s, int32_t a) {
 
 static bool any_wide(const float_state *states, int64_t n) {
   bool any = false;
-  for (int64_t i = 0; i < n; i++) any |= states[i].sum.wide != NULL;
+  for (int64_t i = 0; i < n; i++) any |= states[i].wide != NULL;
   return any;
 }
 
@@ -314,7 +314,7 @@ static bool is_plain(const slice *s, int32_t a) {
   bool plain = true;
   if (s->kinds[a]->owns) {
     const float_state *f = s->columns[a];
-    for (int64_t i = 0; i < s->n; i++) plain &= (f[i].n == s->rows[i]) & (f[i].sum.wide == NULL);
+    for (int64_t i = 0; i < s->n; i++) plain &= (f[i].n == s->rows[i]) & (f[i].wide == NULL);
   } else {
     const integer_state *f = s->columns[a];
     for (int64_t i = 0; i < s->n; i++) plain &= f[i].n == s->rows[i];
@@ -370,7 +370,7 @@ static void pack_plain(const slice *s, int32_t a, int128 *to) {
   const integer_state *integers = s->columns[a];
   const float_state *floats = s->columns[a];
   if (s->kinds[a]->owns) {
-    for (int64_t i = 0; i < s->n; i++) to[i] = floats[i].sum.narrow;
+    for (int64_t i = 0; i < s->n; i++) to[i] = floats[i].narrow;
   } else {
     for (int64_t i = 0; i < s->n; i++) to[i] = integers[i].sum;
   }

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 #: Rows handed over at a time: large enough that Python's share is small, small enough that inputs start together.
 SLICE_ROWS = 1 << 16
 
+#: Rows that an input may be ahead of the others, whatever max_pending allows: enough to keep all threads busy, and few
+#: enough that what one thread hands over is still in the processor's cache when another takes it.
+AHEAD_ROWS = 2 * SLICE_ROWS
+
 #: How long to wait for readers after a failure. A reader that hangs in the user's own code cannot be stopped.
 PATIENCE_S = 1.0
 
@@ -46,7 +50,7 @@ def aggregate(
         schema = _common_schema(query, readers)
         if schema is None:
             return _empty(query)
-        with Operator(query, len(readers), schema, design, max_pending, threads) as op:
+        with Operator(query, len(readers), schema, design, min(max_pending, AHEAD_ROWS), threads) as op:
             return _run(op, readers)
     finally:
         _end(readers)
