@@ -117,11 +117,6 @@ static void float_drop(void *state) { exact_sum_clear(state); }
 
 /* ---- min, max, first, last of fixed-width values ---- */
 
-typedef struct {
-  uint64_t bits;
-  int64_t n;
-} value_state;
-
 static bool min_add(const aggregate *a, void *state, const column *c, int64_t row) {
   value_state *s = state;
   uint64_t bits = value_canonical(column_bits(c, row), a->type);
@@ -174,13 +169,7 @@ static ps_code value_finish(const aggregate *a, const void *state, out_rows *row
   return s->n ? put_bits(rows, to, s->bits) : put_null(rows, to);
 }
 
-/* ---- min, max, first, last of strings: the state owns a copy, since the batch goes before the window does ---- */
-
-typedef struct {
-  uint8_t *data;
-  int64_t length, capacity;
-  bool any; /* false: none yet */
-} bytes_state;
+/* ---- min, max, first, last of strings ---- */
 
 static bool bytes_keep(bytes_state *s, bytes b) {
   if (!memory_grow((void **)&s->data, &s->capacity, b.length + 1, 1)) return false;
@@ -318,18 +307,9 @@ bool aggregates_init(aggregates *all, const ps_query *query) {
     ps_type type = from->column < 0 ? PS_I64 : query->column_types[from->column];
     const routine *run = routine_for(from->function, type);
     assert(run->add && "pystream/plan.py lets no other function and type through");
-    all->each[i] = (aggregate){.function = from->function,
-                               .column = from->column,
-                               .mask = from->mask,
-                               .type = type,
-                               .offset = all->state_size,
-                               .is_bytes = type_is_bytes(type),
-                               .add = run->add,
-                               .finish = run->finish,
-                               .drop = run->drop,
-                               .reserve = run->reserve,
-                               .combine = run->combine,
-                               .size = run->size};
+    all->each[i] =
+        (aggregate){from->function, from->column, from->mask, type,         all->state_size, type_is_bytes(type),
+                    run->add,       run->finish,  run->drop,  run->reserve, run->combine,    run->size};
     all->state_size += (int64_t)((run->size + 15) / 16 * 16);
     all->combines = all->combines && run->combine;
     all->reserves = all->reserves || run->reserve;

@@ -48,6 +48,19 @@ typedef ps_exact_sum float_state;
 /* sum / n to the nearest double. */
 double integer_average(const integer_state *s);
 
+/* min, max, first, last of fixed-width values, */
+typedef struct {
+  uint64_t bits;
+  int64_t n;
+} value_state;
+
+/* and of strings: the state owns a copy, since the batch goes before the window does. */
+typedef struct {
+  uint8_t *data;
+  int64_t length, capacity;
+  bool any; /* false: none yet */
+} bytes_state;
+
 bool aggregates_init(aggregates *all, const ps_query *query);
 void aggregates_free(aggregates *all);
 

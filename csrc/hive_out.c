@@ -36,3 +36,8 @@ void hive_out_stats(hive_out *h, ps_operator *op, ps_stats *out) {
   out->windows = w_hive_windows(h->hive);
   out->bytes += out->windows * window_bytes(&op->functions);
 }
+
+bool hive_out_save(hive_out *h, window_visit visit, void *context) {
+  if (h->taken && !win_set_each(h->taken, visit, context)) return false;
+  return w_hive_each(h->hive, visit, context);
+}

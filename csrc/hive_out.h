@@ -21,3 +21,5 @@ void hive_out_free(hive_out *h);
 ps_code hive_out_complete(hive_out *h, ps_operator *op, ps_fault *fault);
 
 void hive_out_stats(hive_out *h, ps_operator *op, ps_stats *out);
+
+bool hive_out_save(hive_out *h, window_visit visit, void *context); /* snapshots: see design.h */

@@ -165,6 +165,10 @@ static const key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *d
   return k;
 }
 
+const key *key_table_key(key_table *t, const uint8_t *data, int64_t length) {
+  return key_table_intern(t, hash_bytes(data, length), data, length);
+}
+
 void key_cache_init(key_cache *c, key_table *t) { *c = (key_cache){.table = t}; }
 
 void key_cache_free(key_cache *c) {

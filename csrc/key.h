@@ -54,6 +54,9 @@ typedef struct {
 bool key_table_init(key_table *t);
 void key_table_free(key_table *t);
 
+/* The key that is encoded as these bytes, which are stored if they are new. NULL when out of memory. */
+const key *key_table_key(key_table *t, const uint8_t *data, int64_t length);
+
 static inline const key *key_table_at(const key_table *t, uint32_t number) {
   uint64_t n = (uint64_t)number + KEY_BLOCK_FIRST;
   int top = 63 - __builtin_clzll(n);

@@ -145,3 +145,9 @@ void ledger_cancel(ledger *l) {
   pthread_cond_broadcast(&l->freed);
   pthread_mutex_unlock(&l->lock);
 }
+
+void ledger_limit(ledger *l, int64_t held_max) {
+  pthread_mutex_lock(&l->lock);
+  l->held_max = held_max;
+  pthread_mutex_unlock(&l->lock);
+}

@@ -56,3 +56,4 @@ ledger_view ledger_look(ledger *l, int64_t ts);
 
 ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms); /* PS_OK: they fit; PS_FULL: not in time; PS_CLOSED */
 void ledger_cancel(ledger *l);
+void ledger_limit(ledger *l, int64_t held_max); /* no adder runs */

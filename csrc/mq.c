@@ -109,6 +109,18 @@ static ps_code mq_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return operator_passed(op, which) ? code : PS_NO_MEMORY;
 }
 
+/* ---- snapshots ---- */
+
+static bool mq_save(ps_operator *op, window_visit visit, void *context) {
+  return upout_save(&((mq *)op->state)->upout, visit, context);
+}
+
+static ps_code mq_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  return upout_load(&((mq *)op->state)->upout, start, k, state);
+}
+
+static void mq_number(ps_operator *op, int64_t next) { upout_number(&((mq *)op->state)->upout, next); }
+
 static void mq_stats(ps_operator *op, ps_stats *out) {
   mq *m = op->state;
   upout_stats(&m->upout, op, out);
@@ -125,6 +137,9 @@ const design mq_design = {
     .heartbeat = mq_heartbeat,
     .close = mq_close,
     .step = mq_step,
+    .save = mq_save,
+    .load = mq_load,
+    .number = mq_number,
     .stats = mq_stats,
 };
 
@@ -138,5 +153,8 @@ const design mq_lf_design = {
     .heartbeat = mq_heartbeat,
     .close = mq_close,
     .step = mq_step,
+    .save = mq_save,
+    .load = mq_load,
+    .number = mq_number,
     .stats = mq_stats,
 };

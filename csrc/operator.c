@@ -5,64 +5,6 @@
 
 #include "design.h"
 
-/* ---- workers ---- */
-
-/* After PS_EMPTY the worker prepares to sleep and takes one more step; only if that gives PS_EMPTY too does it sleep.
-   (spec/Operator.tla: output_next or update_read, output_arm, once more, output_sleep.) */
-static ps_code work(worker *w, ps_fault *fault) {
-  ps_operator *op = w->op;
-  bool armed = false;
-  ps_code code = PS_OK;
-  while ((code == PS_OK || code == PS_EMPTY) && !ps_flag_get(&op->cancelled)) {
-    code = op->design->step(op, w->number, fault);
-    if (code == PS_EMPTY && armed) {
-      if (!ps_flag_get(&op->cancelled)) doorbell_sleep(&w->doorbell);
-      armed = false;
-    } else if (code == PS_EMPTY) {
-      if (w->number == 0) sink_post(&op->sink);
-      doorbell_prepare(&w->doorbell);
-      armed = true;
-    } else if (armed) {
-      doorbell_skip(&w->doorbell);
-      armed = false;
-    }
-  }
-  return code == PS_OK || code == PS_EMPTY ? PS_CLOSED : code;
-}
-
-static void *worker_thread(void *argument) {
-  worker *w = argument;
-  name_thread(w->number == 0 ? "pystream-output" : "pystream-update");
-  ps_fault fault = {0};
-  ps_code code = work(w, &fault);
-  if (code != PS_END) {
-    operator_fail(w->op, code, &fault);
-  } else if (w->number == 0) {
-    sink_end(&w->op->sink, PS_OK, &fault);
-  }
-  return NULL;
-}
-
-void operator_fail(ps_operator *op, ps_code failure, const ps_fault *fault) {
-  sink_end(&op->sink, failure, fault);
-  ps_operator_cancel(op);
-}
-
-static void end_workers(ps_operator *op, int32_t started) {
-  ps_operator_cancel(op);
-  for (int32_t i = 0; i < started; i++) pthread_join(op->worker[i].thread, NULL);
-}
-
-static bool start_workers(ps_operator *op) {
-  for (int32_t i = 0; i < op->workers; i++) {
-    worker *w = &op->worker[i];
-    if (pthread_create(&w->thread, NULL, worker_thread, w) == 0) continue;
-    end_workers(op, i);
-    return false;
-  }
-  return true;
-}
-
 /* ---- making ---- */
 
 static bool copy_types(ps_operator *op, const ps_query *query) {
@@ -93,18 +35,6 @@ static bool inputs_init(ps_operator *op, int32_t inputs, int64_t max_pending) {
   return true;
 }
 
-/* The same for op->workers. */
-static bool workers_init(ps_operator *op, int32_t workers) {
-  op->worker = memory_new((size_t)workers * sizeof *op->worker);
-  if (!op->worker) return false;
-  for (; op->workers < workers; op->workers++) {
-    worker *w = &op->worker[op->workers];
-    *w = (worker){.op = op, .number = op->workers};
-    if (!doorbell_init(&w->doorbell)) return false;
-  }
-  return true;
-}
-
 static bool output_init(ps_operator *op, int64_t max_pending) {
   int32_t columns = 1 + op->keys + op->functions.n;
   bool *is_bytes = memory_new((size_t)columns * sizeof *is_bytes);
@@ -116,7 +46,7 @@ static bool output_init(ps_operator *op, int64_t max_pending) {
   return ok;
 }
 
-typedef enum { MADE_NOTHING, MADE_LOCKS, MADE_KEYS, MADE_SINK, MADE_DESIGN, MADE_THREADS } made;
+typedef enum { MADE_NOTHING, MADE_LOCKS, MADE_KEYS, MADE_WORKERS, MADE_SINK, MADE_DESIGN, MADE_THREADS } made;
 
 static void input_free(ps_operator *op, input *in);
 static void release_dead(ps_operator *op);
@@ -125,7 +55,7 @@ static void release_dead(ps_operator *op);
 static void unmake(ps_operator *op, made stage) {
   if (stage >= MADE_DESIGN) op->design->free(op);
   if (stage >= MADE_SINK) sink_free(&op->sink);
-  for (int32_t i = 0; i < op->workers; i++) doorbell_free(&op->worker[i].doorbell);
+  if (stage >= MADE_WORKERS) workers_free(op);
   for (int32_t i = 0; i < op->inputs; i++) input_free(op, &op->input[i]);
   if (stage >= MADE_KEYS) key_table_free(&op->key_table);
   if (stage >= MADE_LOCKS) {
@@ -133,7 +63,6 @@ static void unmake(ps_operator *op, made stage) {
     pthread_mutex_destroy(&op->dead_lock);
     pthread_mutex_destroy(&op->end_lock);
   }
-  memory_free(op->worker);
   memory_free(op->input);
   aggregates_free(&op->functions);
   memory_free(op->column_types);
@@ -146,9 +75,9 @@ static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t
     return MADE_NOTHING;
   if (!key_table_init(&op->key_table)) return MADE_LOCKS;
   if (!inputs_init(op, inputs, max_pending) || !workers_init(op, op->design->workers(threads))) return MADE_KEYS;
-  if (!output_init(op, max_pending)) return MADE_KEYS;
+  if (!output_init(op, max_pending)) return MADE_WORKERS;
   if (!op->design->init(op)) return MADE_SINK;
-  return start_workers(op) ? MADE_THREADS : MADE_DESIGN;
+  return workers_start(op) ? MADE_THREADS : MADE_DESIGN;
 }
 
 ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, int32_t threads, int64_t max_pending,
@@ -384,13 +313,18 @@ void ps_operator_stall(ps_operator *op, ps_stall *out) {
 
 /* ---- ending ---- */
 
+void operator_fail(ps_operator *op, ps_code failure, const ps_fault *fault) {
+  sink_end(&op->sink, failure, fault);
+  ps_operator_cancel(op);
+}
+
 /* The flag is set first; waking then passes through each lock under which somebody may be about to sleep, and rings the
    workers, who look at the flag after they have prepared to sleep. */
 void ps_operator_cancel(ps_operator *op) {
   ps_flag_set(&op->cancelled, 1);
   for (int32_t i = 0; i < op->inputs; i++) ledger_cancel(&op->input[i].ledger);
   sink_cancel(&op->sink);
-  for (int32_t i = 0; i < op->workers; i++) operator_ring(op, i);
+  workers_cancel(op);
 }
 
 static void input_free(ps_operator *op, input *in) {
@@ -403,7 +337,7 @@ void ps_operator_end(ps_operator *op) {
   if (op->process != getpid()) return;
   ps_operator_cancel(op);
   pthread_mutex_lock(&op->end_lock);
-  if (!op->joined) end_workers(op, op->workers);
+  if (!op->joined) workers_join(op);
   op->joined = true;
   pthread_mutex_unlock(&op->end_lock);
 }

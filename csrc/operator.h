@@ -18,21 +18,24 @@
  *   same input   1       1        1        yes      yes   yes    yes   yes    no    (1: by turns, input->turn)
  *   other input yes     yes      yes       yes      yes   yes    yes   yes    no
  *
- * Locks: input->turn, and then any one of the others; ledger.lock, queue.lock, doorbell.lock, key_table.lock,
- * op->dead_lock are leaves, and so is sink.lock but for op->dead_lock. Arrow buffers are released with no lock held, by
- * the callers' threads, because releasing may need Python's GIL and no worker must ever wait for that.
+ * A pause (worker.h, snapshot.h) takes the turns of all inputs, in their order.
+ *
+ * Locks: input->turn, and then any one of the others; ledger.lock, pause.lock, queue.lock, doorbell.lock,
+ * key_table.lock, op->dead_lock are leaves, and so is sink.lock but for op->dead_lock. Arrow buffers are released with
+ * no lock held, by the callers' threads, because releasing may need Python's GIL and no worker must ever wait for that.
  */
 #pragma once
 
 #include <sys/types.h>
 
 #include "aggregate.h"
-#include "doorbell.h"
 #include "key.h"
 #include "ledger.h"
 #include "sink.h"
 #include "wait.h"
 #include "window_list.h"
+#include "window_rows.h"
+#include "worker.h"
 
 typedef struct design design;
 
@@ -44,13 +47,6 @@ typedef struct {
   ledger ledger;
   int64_t passed; /* the output thread's: tuples passed and not yet settled */
 } input;
-
-typedef struct {
-  ps_operator *op;
-  int32_t number; /* 0: the output thread */
-  pthread_t thread;
-  doorbell doorbell;
-} worker;
 
 struct ps_operator {
   const design *design;
@@ -65,6 +61,7 @@ struct ps_operator {
   input *input;
   int32_t workers;
   worker *worker;
+  pause_state pause;
   sink sink;
   ps_flag cancelled; /* set before every doorbell is rung and every lock passed: see ps_operator_cancel */
   ps_counter tuples_in;

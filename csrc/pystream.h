@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#define PS_ABI 3 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 4 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -20,7 +20,10 @@ typedef enum {
   PS_NO_THREAD, /* the system refused to start a thread */
   PS_DISORDER,  /* a timestamp below the input's latest, or negative: ps_fault says where */
   PS_CLOSED,    /* the input or the whole operator takes nothing more */
-  PS_OVERFLOW   /* a sum of integers left int64: ps_fault says in which window and aggregate */
+  PS_OVERFLOW,  /* a sum of integers left int64: ps_fault says in which window and aggregate */
+  PS_CORRUPT,   /* load: not what save gives for this query */
+  PS_REFUSED,   /* save, load: the design cannot do this */
+  PS_PAUSED     /* never leaves the core: a step gave way to a pause */
 } ps_code;
 
 /* How a column's values lie in its Arrow buffers. */
@@ -151,6 +154,29 @@ void ps_operator_free(ps_operator *op);
 void ps_operator_stats(ps_operator *op, ps_stats *out);
 void ps_operator_stall(ps_operator *op, ps_stall *out);
 void ps_operator_input_stats(ps_operator *op, int32_t input, ps_input_stats *out);
+
+/* Snapshots. Pause waits until no add, heartbeat or close is under way and the operator's threads stand still; until
+   resume, by the same thread, those calls wait. PS_CLOSED: the operator has ended, and is not paused. */
+ps_code ps_operator_pause(ps_operator *op);
+void ps_operator_resume(ps_operator *op);
+
+/* While paused: the windows as columns start, key, state (bytes that mean the same on every machine) and number, which
+   is that of PS_UDF, ordered by start. */
+ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out);
+
+/* While paused: the tuples of an input that are in no window yet, as columns batch number, row, and the query's
+   columns, widened as in output. */
+ps_code ps_operator_save_pending(ps_operator *op, int32_t input, struct ArrowArray *out);
+
+/* While paused, into an operator that has been given nothing: the first three columns of save_windows, without nulls;
+   the row becomes the number. PS_CORRUPT: the row is in fault; then the operator must be freed. */
+ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, ps_fault *fault);
+
+/* Changes max_pending. */
+void ps_operator_limit(ps_operator *op, int64_t max_pending);
+
+/* So many rows that were taken lie with the caller and count as if they had not been taken: for max_pending. */
+void ps_operator_keep(ps_operator *op, int64_t rows);
 
 /* Exact sums of doubles, for tests and for merging partial results (exact_sum.h says how it works). */
 typedef struct ps_exact_sum ps_exact_sum;

@@ -106,6 +106,18 @@ static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return code;
 }
 
+/* ---- snapshots: the tuples of the slice at hand are not passed, so they are saved as pending ---- */
+
+static bool runs_save(ps_operator *op, window_visit visit, void *context) {
+  return upout_save(&((runs *)op->state)->upout, visit, context);
+}
+
+static ps_code runs_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  return upout_load(&((runs *)op->state)->upout, start, k, state);
+}
+
+static void runs_number(ps_operator *op, int64_t next) { upout_number(&((runs *)op->state)->upout, next); }
+
 static void runs_stats(ps_operator *op, ps_stats *out) { upout_stats(&((runs *)op->state)->upout, op, out); }
 
 const design runs_design = {
@@ -118,5 +130,8 @@ const design runs_design = {
     .heartbeat = runs_heartbeat,
     .close = runs_close,
     .step = runs_step,
+    .save = runs_save,
+    .load = runs_load,
+    .number = runs_number,
     .stats = runs_stats,
 };

@@ -32,17 +32,19 @@ void sink_free(sink *s) {
 
 /* ---- output thread ---- */
 
-static bool full(const sink *s) { return s->rows.rows >= s->rows_max || s->journal.rows >= s->rows_max; }
+static bool full(const sink *s) { return s->kept + s->rows.rows >= s->rows_max || s->journal.rows >= s->rows_max; }
 
-ps_code sink_lock(sink *s) {
+static ps_code lock(sink *s, bool through) {
   pthread_mutex_lock(&s->lock);
-  while (full(s) && !s->cancelled) pthread_cond_wait(&s->taken, &s->lock);
-  if (!s->cancelled) return PS_OK;
-  pthread_mutex_unlock(&s->lock);
-  return PS_CLOSED;
+  while (full(s) && !s->cancelled && !s->pausing) pthread_cond_wait(&s->taken, &s->lock);
+  ps_code code = s->cancelled ? PS_CLOSED : full(s) && !through ? PS_PAUSED : PS_OK;
+  if (code != PS_OK) pthread_mutex_unlock(&s->lock);
+  return code;
 }
 
-ps_code sink_lock_through(sink *s) { return sink_lock(s); }
+ps_code sink_lock(sink *s) { return lock(s, false); }
+
+ps_code sink_lock_through(sink *s) { return lock(s, true); }
 
 void sink_lock_now(sink *s) { pthread_mutex_lock(&s->lock); }
 
@@ -118,6 +120,26 @@ void sink_cancel(sink *s) {
   pthread_mutex_lock(&s->lock);
   s->cancelled = true;
   pthread_cond_broadcast(&s->filled);
+  pthread_cond_broadcast(&s->taken);
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_pause(sink *s, bool pausing) {
+  pthread_mutex_lock(&s->lock);
+  s->pausing = pausing;
+  pthread_cond_broadcast(&s->taken);
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_limit(sink *s, int64_t rows_max) {
+  pthread_mutex_lock(&s->lock);
+  s->rows_max = rows_max;
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_keep(sink *s, int64_t rows) {
+  pthread_mutex_lock(&s->lock);
+  s->kept = rows;
   pthread_cond_broadcast(&s->taken);
   pthread_mutex_unlock(&s->lock);
 }

@@ -21,11 +21,13 @@ typedef struct {
   out_rows rows;
   out_rows journal; /* steps of the user's objects; without udf it has no columns */
   int64_t rows_max;
+  int64_t kept;     /* rows that were taken and count as if they lay here still */
   int64_t rows_out; /* all rows finished so far */
   moment patience;  /* until then the rows that lie here may wait for more */
   bool posted;      /* the rows are worth waking the reader for */
   bool ended;       /* no more rows will come */
   bool cancelled;
+  bool pausing;
   ps_code failure;
   ps_fault fault;
 } sink;
@@ -33,9 +35,10 @@ typedef struct {
 bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max);
 void sink_free(sink *s);
 
-/* Workers: lock, write to s->rows or s->journal, unlock. Lock waits for room; PS_CLOSED when cancelled (not locked).
-   sink_lock_through is for update threads. sink_lock_now does not wait: it is for notes that free more than they take.
- */
+/* Workers: lock, write to s->rows or s->journal, unlock. Lock waits for room; PS_CLOSED (not locked) when cancelled. If
+   there is none and the operator is being paused, sink_lock gives PS_PAUSED (not locked), and sink_lock_through goes
+   on: that is for update threads, which have to come to the end of what they have. sink_lock_now does not wait: it is
+   for notes that free more than they take. */
 ps_code sink_lock(sink *s);
 ps_code sink_lock_through(sink *s);
 void sink_lock_now(sink *s);
@@ -48,5 +51,8 @@ void sink_end(sink *s, ps_code failure, const ps_fault *fault);
 /* Reader. */
 ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal, ps_fault *fault);
 void sink_cancel(sink *s);
+void sink_pause(sink *s, bool pausing);
+void sink_limit(sink *s, int64_t rows_max);
+void sink_keep(sink *s, int64_t rows);
 int64_t sink_rows_out(sink *s);
 int64_t sink_bytes(sink *s); /* about how much memory the rows and the journal take */

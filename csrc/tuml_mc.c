@@ -96,9 +96,7 @@ static void tuml_mc_close(ps_operator *op, int32_t which) { gate_in_close(&((tum
 /* ---- Update ---- */
 
 /* hashToThread. The low bits of the hash choose buckets, so these are others. */
-static bool owns(const tuml_mc *t, int32_t u, const key *k) {
-  return (int32_t)((k->hash >> 32) % (uint64_t)t->updaters) == u;
-}
+static int32_t owner(const tuml_mc *t, const key *k) { return (int32_t)((k->hash >> 32) % (uint64_t)t->updaters); }
 
 /* A tuple of the updater's own. With udf, the journal lies in the sink. */
 static ps_code update_own(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple *next) {
@@ -114,7 +112,7 @@ static ps_code update_own(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_t
 
 static ps_code update(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple *next) {
   updater *self = &t->updater[u];
-  if (owns(t, u, gate_batch(next)->keys[gate_row(next)])) {
+  if (owner(t, gate_batch(next)->keys[gate_row(next)]) == u) {
     ps_code code = update_own(t, op, u, next);
     if (code != PS_OK) return code;
   } else if (next->ts > self->ts) {
@@ -196,6 +194,24 @@ static ps_code tuml_mc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return number == 0 ? output_step(op->state, op, fault) : update_step(op->state, op, number - 1);
 }
 
+/* ---- snapshots ---- */
+
+static bool tuml_mc_save(ps_operator *op, window_visit visit, void *context) {
+  return hive_out_save(&((tuml_mc *)op->state)->out, visit, context);
+}
+
+static ps_code tuml_mc_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  tuml_mc *t = op->state;
+  return w_hive_load(t->out.hive, owner(t, k), start, k, state);
+}
+
+static void tuml_mc_number(ps_operator *op, int64_t next) { w_hive_number(((tuml_mc *)op->state)->out.hive, next); }
+
+static int64_t tuml_mc_absorbed(ps_operator *op, int32_t which) {
+  tuml_mc *t = op->state;
+  return t->updater[0].read[which] - t->passed[which]; /* while paused, all have read the same */
+}
+
 static void tuml_mc_stats(ps_operator *op, ps_stats *out) {
   hive_out_stats(&((tuml_mc *)op->state)->out, op, out);
   out->bytes += out->pending * GATE_TUPLE_BYTES;
@@ -211,5 +227,9 @@ const design tuml_mc_design = {
     .heartbeat = tuml_mc_heartbeat,
     .close = tuml_mc_close,
     .step = tuml_mc_step,
+    .save = tuml_mc_save,
+    .load = tuml_mc_load,
+    .number = tuml_mc_number,
+    .absorbed = tuml_mc_absorbed,
     .stats = tuml_mc_stats,
 };

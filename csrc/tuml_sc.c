@@ -74,6 +74,18 @@ static ps_code tuml_sc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return idle(t, op, got, fault);
 }
 
+/* ---- snapshots ---- */
+
+static bool tuml_sc_save(ps_operator *op, window_visit visit, void *context) {
+  return upout_save(&((tuml_sc *)op->state)->upout, visit, context);
+}
+
+static ps_code tuml_sc_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  return upout_load(&((tuml_sc *)op->state)->upout, start, k, state);
+}
+
+static void tuml_sc_number(ps_operator *op, int64_t next) { upout_number(&((tuml_sc *)op->state)->upout, next); }
+
 static void tuml_sc_stats(ps_operator *op, ps_stats *out) {
   upout_stats(&((tuml_sc *)op->state)->upout, op, out);
   out->bytes += out->pending * GATE_TUPLE_BYTES;
@@ -89,5 +101,8 @@ const design tuml_sc_design = {
     .heartbeat = tuml_sc_heartbeat,
     .close = tuml_sc_close,
     .step = tuml_sc_step,
+    .save = tuml_sc_save,
+    .load = tuml_sc_load,
+    .number = tuml_sc_number,
     .stats = tuml_sc_stats,
 };

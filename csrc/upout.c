@@ -55,3 +55,17 @@ void upout_stats(upout *u, ps_operator *op, ps_stats *out) {
   out->windows = ps_counter_get(&u->open);
   out->bytes += out->windows * window_bytes(&op->functions);
 }
+
+/* ---- snapshots ---- */
+
+bool upout_save(const upout *u, window_visit visit, void *context) {
+  return window_list_each(&u->windows, visit, context);
+}
+
+ps_code upout_load(upout *u, int64_t start, const key *k, const uint8_t *state) {
+  ps_code code = window_list_load(&u->windows, start, k, state);
+  ps_counter_set(&u->open, u->windows.windows);
+  return code;
+}
+
+void upout_number(upout *u, int64_t next) { u->windows.udf_window = next; }

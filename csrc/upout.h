@@ -25,3 +25,8 @@ ps_code upout_update(upout *u, ps_operator *op, const batch *b, int64_t row);
 void upout_skip(ps_operator *op);
 
 void upout_stats(upout *u, ps_operator *op, ps_stats *out);
+
+/* Snapshots: see design.h. */
+bool upout_save(const upout *u, window_visit visit, void *context);
+ps_code upout_load(upout *u, int64_t start, const key *k, const uint8_t *state);
+void upout_number(upout *u, int64_t next);

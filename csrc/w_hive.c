@@ -342,3 +342,28 @@ ps_code w_hive_get_next_winset(w_hive *hive, win_set **out) {
   }
   return code;
 }
+
+/* ---- snapshots ---- */
+
+bool w_hive_each(w_hive *hive, window_visit visit, void *context) {
+  AT(next_read);
+  for (const skip_node *node = link_read(&hive->readhead->next[0]); node; node = link_read(&node->next[0])) {
+    if (!win_set_each(winset_of(node), visit, context)) return false;
+    AT(next_read);
+  }
+  return true;
+}
+
+ps_code w_hive_load(w_hive *hive, int32_t thread, int64_t start, const key *k, const uint8_t *state) {
+  win_set *set = locate(hive, &hive->updater[thread], (uint64_t)start, false);
+  target to;
+  if (!set || !target_find(hive, thread, set, k, &to)) return PS_NO_MEMORY;
+  if (*to.lane) return PS_CORRUPT;
+  memcpy(to.state, state, (size_t)hive->shape.functions->state_size);
+  *to.lane = to.state;
+  return PS_OK;
+}
+
+void w_hive_number(w_hive *hive, int64_t next) {
+  for (int32_t i = 0; i < hive->shape.threads; i++) hive->updater[i].udf_window = next + i;
+}

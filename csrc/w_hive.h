@@ -96,3 +96,10 @@ int64_t w_hive_windows(w_hive *hive);
 /* PS_OK and the next complete winset, which now belongs to the caller (win_set_output, then win_set_free); PS_EMPTY if
    there is none yet; PS_END if all threads have closed and everything is out. */
 ps_code w_hive_get_next_winset(w_hive *hive, win_set **out);
+
+/* Snapshots, while nobody else calls anything. Each: as win_set_each, for all winsets that have not been taken, in
+   order of their start. Load: adds a window with this state, whose bytes then belong to the hive, as if the thread had
+   brought it; before anything else. PS_CORRUPT: the window is there already. Number: which udf window is the next. */
+bool w_hive_each(w_hive *hive, window_visit visit, void *context);
+ps_code w_hive_load(w_hive *hive, int32_t thread, int64_t start, const key *k, const uint8_t *state);
+void w_hive_number(w_hive *hive, int64_t next);

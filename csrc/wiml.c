@@ -151,6 +151,22 @@ static ps_code wiml_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return settle(w, op, f) ? code : PS_NO_MEMORY;
 }
 
+/* ---- snapshots ---- */
+
+static bool wiml_save(ps_operator *op, window_visit visit, void *context) {
+  return hive_out_save(&((wiml *)op->state)->out, visit, context);
+}
+
+/* Into the lane of the first input: it does not matter, since lanes are combined. */
+static ps_code wiml_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  return w_hive_load(((wiml *)op->state)->out.hive, 0, start, k, state);
+}
+
+static int64_t wiml_absorbed(ps_operator *op, int32_t which) {
+  wiml_input *in = &((wiml *)op->state)->input[which];
+  return in->tuples - in->passed;
+}
+
 static void wiml_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((wiml *)op->state)->out, op, out); }
 
 const design wiml_design = {
@@ -163,5 +179,8 @@ const design wiml_design = {
     .heartbeat = wiml_heartbeat,
     .close = wiml_close,
     .step = wiml_step,
+    .save = wiml_save,
+    .load = wiml_load,
+    .absorbed = wiml_absorbed,
     .stats = wiml_stats,
 };

@@ -1,8 +1,6 @@
 /* win_set.c - see win_set.h. */
 #include "win_set.h"
 
-#include "window_rows.h"
-
 /* ---- items of one size for one thread ---- */
 
 /* The first block of a thread is small, since most winsets may have few keys; each one more is twice as large, up to a
@@ -267,4 +265,18 @@ ps_code win_set_output(win_set *set, int32_t keys, const ps_type *key_types, out
   }
   memory_free(row);
   return code;
+}
+
+bool win_set_each(win_set *set, window_visit visit, void *context) {
+  for (int32_t t = 0; t < set->shape->threads; t++) {
+    for (const items *from = set->nursery[t].windows; from; from = from->older) {
+      for (int64_t i = 0; i < from->used; i++) {
+        window *w = window_at(set, from, i);
+        uint8_t *state;
+        if (!combine_lanes(set, w, &state)) return false;
+        if (state && !visit(context, set->start, w->key, state)) return false;
+      }
+    }
+  }
+  return true;
 }

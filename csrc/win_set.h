@@ -45,6 +45,7 @@
 #include "atomics.h"
 #include "base.h"
 #include "key.h"
+#include "window_rows.h"
 
 typedef struct {
   cell next; /* in its bucket */
@@ -89,6 +90,10 @@ void win_set_state_return(win_set *set, int32_t thread);
 
 /* Whether no tuple is in it: windows without a lane do not count. */
 bool win_set_is_empty(const win_set *set);
+
+/* Calls visit for every window that has tuples, its lanes combined, until it gives false; also false when out of
+   memory. No updater may run; they may go on afterwards. */
+bool win_set_each(win_set *set, window_visit visit, void *context);
 
 /* Puts a row per window in key order: start, key columns, aggregates. On failure *rows holds none of them; calling
    again is allowed. */

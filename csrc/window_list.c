@@ -122,6 +122,33 @@ bool window_list_update(window_list *list, const batch *b, int64_t row) {
   return true;
 }
 
+/* ---- snapshots ---- */
+
+bool window_list_each(const window_list *list, window_visit visit, void *context) {
+  for (const winset *set = list->first; set; set = set->next) {
+    for (int64_t i = 0; i < set->windows; i++) {
+      if (!visit(context, set->start, set->keys[i], set->states + i * list->functions->state_size)) return false;
+    }
+  }
+  return true;
+}
+
+ps_code window_list_load(window_list *list, int64_t start, const key *k, const uint8_t *state) {
+  winset *last = list->loaded;
+  if (last && start < last->start) return PS_CORRUPT;
+  if (!last || start > last->start) {
+    winset **link = winset_link(last ? &last->next : &list->first, start);
+    if (!link) return PS_NO_MEMORY;
+    last = list->loaded = *link;
+  }
+  int64_t before = last->windows;
+  uint8_t *to = winset_find_or_insert(last, k, list);
+  if (!to) return PS_NO_MEMORY;
+  if (last->windows == before) return PS_CORRUPT;
+  memcpy(to, state, (size_t)list->functions->state_size);
+  return PS_OK;
+}
+
 /* ---- output ---- */
 
 winset *window_list_complete(const window_list *list, int64_t ts) {
@@ -132,6 +159,7 @@ winset *window_list_complete(const window_list *list, int64_t ts) {
 void window_list_pop(window_list *list) {
   winset *set = list->first;
   list->first = set->next;
+  if (list->loaded == set) list->loaded = NULL;
   list->windows -= set->windows;
   winset_free(set, list->functions);
 }

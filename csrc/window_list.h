@@ -8,6 +8,7 @@
 #include "aggregate.h"
 #include "base.h"
 #include "key.h"
+#include "window_rows.h"
 
 typedef struct {
   const key **slots; /* open addressing by the key's hash; the key's address is its identity */
@@ -28,6 +29,7 @@ typedef struct {
   int64_t size, advance;
   const aggregates *functions;
   winset *first;
+  winset *loaded;     /* the last one that window_list_load put a window into */
   int64_t windows;    /* in all winsets together */
   out_rows *journal;  /* the steps of the user's objects; NULL without udf */
   int64_t udf_window; /* number of the next window with user objects */
@@ -53,6 +55,12 @@ winset *window_list_complete(const window_list *list, int64_t ts);
 
 /* Removes the first winset. */
 void window_list_pop(window_list *list);
+
+/* Calls visit for every window, in order of their start, until it gives false. */
+bool window_list_each(const window_list *list, window_visit visit, void *context);
+
+/* Adds a window whose state is then the list's. PS_CORRUPT: it is there already, or the start is below the last one. */
+ps_code window_list_load(window_list *list, int64_t start, const key *k, const uint8_t *state);
 
 /* Puts the winset's rows in key order: start, key columns, aggregates. On failure *rows holds no row of it. */
 ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types, out_rows *rows,

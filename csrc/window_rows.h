@@ -14,3 +14,6 @@ typedef struct {
    and *fault says in which window. */
 ps_code window_rows_put(window_row *windows, int64_t n, int64_t start, const aggregates *functions, int32_t keys,
                         const ps_type *key_types, out_rows *rows, ps_fault *fault);
+
+/* Called for one window after the other; false ends it. */
+typedef bool (*window_visit)(void *context, int64_t start, const key *k, const uint8_t *state);

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         DisorderError,
         PystreamError,
         SchemaError,
+        SnapshotError,
         SumOverflowError,
         UdfError,
     )
@@ -42,6 +43,7 @@ __all__ = [
     "PystreamError",
     "Query",
     "SchemaError",
+    "SnapshotError",
     "Stall",
     "SumOverflowError",
     "TGate",

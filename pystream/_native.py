@@ -20,7 +20,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 3
+ABI = 4
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -162,6 +162,56 @@ class Handle:
     def stall(self) -> dict[str, int]:
         """Which input is furthest behind, and what waits for it."""
         return _fields("ps_stall", lambda out: lib.ps_operator_stall(self._op, out))
+
+    # ---- snapshots ----
+
+    def pause(self) -> None:
+        """Let everything stand still until `resume`, which the same thread must call."""
+        code = lib.ps_operator_pause(self._op)
+        if code == lib.PS_REFUSED:
+            raise NotImplementedError("this design has no snapshots yet")
+        if code != lib.PS_OK:
+            raise Fault(code, ffi.new("ps_fault *"))
+
+    def resume(self) -> None:
+        """Go on."""
+        lib.ps_operator_resume(self._operator)
+
+    def save_windows(self) -> pa.RecordBatch:
+        """The open windows."""
+        out = _new_array()
+        _raise_if_broken(lib.ps_operator_save_windows(self._operator, out))
+        return _import(out, SAVED_WINDOWS)
+
+    def save_pending(self, input: int, schema: pa.Schema) -> pa.RecordBatch:
+        """The tuples of an input that are in no window yet: batch number, row, and the columns that C has."""
+        out = _new_array()
+        _raise_if_broken(lib.ps_operator_save_pending(self._operator, input, out))
+        return _import(out, pa.schema([*SAVED_TUPLE, *schema]))
+
+    def load_windows(self, windows: pa.RecordBatch) -> None:
+        """Put saved windows into an operator that is new."""
+        array, fault = _new_array(), ffi.new("ps_fault *")
+        windows._export_to_c(int(ffi.cast("uintptr_t", array)))
+        code = lib.ps_operator_load_windows(self._operator, array, fault)
+        _raise_if_broken(code)
+        if code != lib.PS_OK:
+            raise Fault(code, fault)
+
+    def limit(self, max_pending: int) -> None:
+        """Change max_pending."""
+        lib.ps_operator_limit(self._op, max_pending)
+
+    def keep(self, rows: int) -> None:
+        """Count so many rows as not taken yet."""
+        lib.ps_operator_keep(self._operator, rows)
+
+
+#: What C gives of a window, and what comes before the columns of a pending tuple.
+SAVED_WINDOWS = pa.schema(
+    [("start", pa.int64()), ("key", pa.large_binary()), ("state", pa.large_binary()), ("number", pa.int64())],
+)
+SAVED_TUPLE = pa.schema([("batch", pa.int64()), ("row", pa.int64())])
 
 
 def _fields(struct: str, fill: Callable[[Any], None]) -> dict[str, int]:

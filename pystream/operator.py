@@ -6,11 +6,12 @@ import itertools
 import operator
 import threading
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from pystream import _native
+from pystream import _native, snapshot
 from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
 from pystream.ingest import one_batch
 from pystream.plan import Plan
@@ -25,14 +26,22 @@ if TYPE_CHECKING:
 
 INPUTS_MAX = 1 << 16
 THREADS_MAX = 1 << 10
+MAX_PENDING_MAX = 1 << 40
 DESIGNS = tuple(_native.DESIGNS)
 
 #: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
 #: (In "sliced", `first` and `last` remember when their tuple came.)
-CANNOT = {"wiml": ("first", "last", "udf"), "sliced": ("udf",)}
+ORDERED = ("first", "last", "udf")
+CANNOT = {"wiml": ORDERED, "sliced": ("udf",)}
+UNORDERED_DESIGNS = tuple(CANNOT)
 
-#: What "auto" stands for: the first that can run all functions, fastest first (bench/bench_pane_hive.py).
-AUTO = ("sliced", "runs")
+#: Designs whose state cannot be saved.
+UNSAVED_DESIGNS = ("sliced",)
+
+#: What "auto" stands for, the first that can run all functions: for operators, of which a snapshot may be wanted, and for
+#: `aggregate`, fastest first (bench/bench_pane_hive.py).
+AUTO = ("runs",)
+AUTO_AGGREGATE = ("sliced", "runs")
 
 
 class Operator:
@@ -60,12 +69,14 @@ class Operator:
         self.query = query
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
         self.design = _design(design, query)
-        max_pending = _in_range("max_pending", max_pending, 1 << 40)
+        max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
         threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
         self._reading = threading.Lock()
+        self._ready: deque[pa.RecordBatch] = deque()  # rows that a snapshot took out before they were asked for
+        self._before = {"tuples_in": 0, "rows_out": 0}  # counters of the operator that this one goes on from
         self._handle = _native.Handle(
             self._plan.window,
             self._plan.column_types,
@@ -146,11 +157,14 @@ class Operator:
 
     def poll(self) -> list[pa.RecordBatch]:
         """The rows that are finished now; never blocks."""
+        out = []
         try:
+            while self._ready and (batch := self._take(0)) is not None:
+                out.append(batch)
             batch = self._take(0)
         except StopIteration:
-            return []
-        return [] if batch is None else [batch]
+            return out
+        return out if batch is None else [*out, batch]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
@@ -164,11 +178,27 @@ class Operator:
 
     def _take(self, ms: int) -> pa.RecordBatch | None:
         with self._reading:
-            try:
-                taken = self._handle.take(ms, self._plan.wire_schema, self._plan.journal_schema)
-                return None if taken is None else self._finish(*taken)
-            except _native.Fault as fault:
-                raise self._error(fault, None, None) from None
+            if self._ready:
+                self._handle.keep(sum(batch.num_rows for batch in self._ready) - self._ready[0].num_rows)
+                return self._ready.popleft()
+            return self._take_next(ms)
+
+    def _take_next(self, ms: int) -> pa.RecordBatch | None:
+        try:
+            taken = self._handle.take(ms, self._plan.wire_schema, self._plan.journal_schema)
+            return None if taken is None else self._finish(*taken)
+        except _native.Fault as fault:
+            raise self._error(fault, None, None) from None
+
+    def _gather(self) -> None:
+        """Take what is finished and keep it for whoever reads next; it counts as not taken."""
+        try:
+            batch = self._take_next(0)
+        except StopIteration:
+            return
+        if batch is not None:
+            self._ready.append(batch)
+            self._handle.keep(sum(batch.num_rows for batch in self._ready))
 
     def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
         columns = self._plan.typed(wire)
@@ -189,7 +219,7 @@ class Operator:
         `position`, the (timestamp, input) up to which everything is ready (None: an input has sent nothing, or all are
         closed); `bytes_held`, about how much memory it holds, the added batches included.
         """
-        counters, stall = self._handle.stats(), self._handle.stall()
+        counters, stall = self._counters(), self._handle.stall()
         return {
             "tuples_in": counters["tuples_in"],
             "pending": counters["pending"],
@@ -200,6 +230,10 @@ class Operator:
             "bytes_held": counters["bytes"],
         }
 
+    def _counters(self) -> dict[str, int]:
+        counters = self._handle.stats()
+        return counters | {name: counters[name] + before for name, before in self._before.items()}
+
     def _input_stats(self) -> list[dict[str, int]]:
         return [self._handle.input_stats(i) for i in range(self.inputs)]
 
@@ -207,6 +241,46 @@ class Operator:
         """Which input holds the output back, since when, what waits for it and what would release it; None: nothing."""
         stall = self._handle.stall()
         return explain(stall, self._input_stats(), self._handle.stats()["windows"], self._plan.window)
+
+    # ---- snapshots ----
+
+    def snapshot(self) -> bytes:
+        """The whole state as bytes, from which `restore` goes on as if nothing had happened.
+
+        Calls that add wait meanwhile; the operator goes on afterwards. The bytes hold pending tuples, open windows and
+        rows that are finished and not read. Objects of a `udf` must have `to_bytes()`, and the factory or their class
+        `from_bytes(bytes)`.
+        """
+        try:
+            return snapshot.take(self)
+        except _native.Fault as fault:
+            self._take(0)  # says why, if it has ended by a failure
+            raise self._error(fault, None, None) from None
+
+    @classmethod
+    def restore(
+        cls,
+        query: Query,
+        blob: bytes,
+        design: str = "auto",
+        threads: int | None = None,
+        max_pending: int = 1_000_000,
+    ) -> Self:
+        """An operator that goes on where the snapshot was taken, with any design and number of threads.
+
+        Bytes that are damaged, or of another query, are refused with a SnapshotError.
+        """
+        max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
+        saved = snapshot.from_bytes(blob)
+        snapshot.check(saved, query)
+        op = cls(query, len(saved.inputs), saved.schema, design, MAX_PENDING_MAX, threads)
+        try:
+            snapshot.put(op, saved)
+            op._handle.limit(max_pending)
+        except BaseException:
+            op.end()
+            raise
+        return op
 
     # ---- ending ----
 
@@ -255,7 +329,7 @@ def _in_range(name: str, value: int, most: int) -> int:
 def _design(design: str, query: Query) -> str:
     """The design by its name, if it can run the query's functions."""
     if design == "auto":
-        return next(d for d in AUTO if not _unfit(d, query))
+        return fastest(AUTO, query)
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
     for name in _unfit(design, query):
@@ -263,6 +337,11 @@ def _design(design: str, query: Query) -> str:
         what = f"{name} = {query.aggregates[name]!r}"
         raise ValueError(f"{what} depends on the order of tuples, which {design!r} does not keep; {can} do")
     return design
+
+
+def fastest(designs: tuple[str, ...], query: Query) -> str:
+    """The first of the designs that can run the query's functions."""
+    return next(d for d in designs if not _unfit(d, query))
 
 
 def _unfit(design: str, query: Query) -> list[str]:

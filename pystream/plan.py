@@ -41,6 +41,12 @@ _LAYOUTS = {
     pa.date64(): "I64",
 }
 
+#: The plainest Arrow type of each layout.
+_PLAIN = {layout: type for type, layout in reversed(_LAYOUTS.items())} | {
+    "BYTES32": pa.binary(),
+    "BYTES64": pa.large_binary(),
+}
+
 #: Types that are turned into another one first, because C does not read them in place.
 _READ_AS = {
     pa.float16(): pa.float32(),
@@ -206,6 +212,21 @@ class Plan:
             array = array.cast(storage)
         array.validate(full=column.layout.startswith("BYTES"))
         return array
+
+    @property
+    def saved_schema(self) -> pa.Schema:
+        """The columns of a pending tuple as C gives them for a snapshot."""
+        types = [pa.int64(), *(_wire_type(c.type) for c in self.columns[1:])]
+        return pa.schema([(str(i), type) for i, type in enumerate(types)])
+
+    def unsaved(self, saved: pa.RecordBatch) -> pa.RecordBatch:
+        """Pending tuples of a snapshot, again as C reads them."""
+        for column, array in zip(self.columns, saved.columns, strict=True):
+            if array.null_count and (column is self.columns[0] or column.where is not None):
+                raise SchemaError(f"column {column.name!r} has nulls")
+        layouts = [_PLAIN[name] for name in self.column_types]
+        arrays = [array.cast(type) for array, type in zip(saved.columns, layouts, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, saved.schema.names)
 
     def typed(self, wire: pa.RecordBatch) -> dict[str, pa.Array]:
         """C's output in the types of the output schema, without the results of user functions."""

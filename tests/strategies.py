@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import reference
-from pystream.operator import CANNOT, DESIGNS
+from pystream.operator import CANNOT, DESIGNS, UNSAVED_DESIGNS
 
 TYPES = {
     "i": pa.int64(),
@@ -64,14 +64,21 @@ FUNCTIONS = [
 class Collect:
     """A user window whose result shows the order in which the tuples came."""
 
-    def __init__(self) -> None:
-        self.seen: list[str] = []
+    def __init__(self, seen: tuple[str, ...] = ()) -> None:
+        self.seen = list(seen)
 
     def process_tuple(self, row: dict[str, Any]) -> None:
         self.seen.append(f"{row['ts']}:{row['id']}")
 
     def produce_out_tuple(self) -> str:
         return " ".join(self.seen)
+
+    def to_bytes(self) -> bytes:
+        return " ".join(self.seen).encode()
+
+    @classmethod
+    def from_bytes(cls, saved: bytes) -> Collect:
+        return cls(tuple(saved.decode().split(" ")))
 
 
 @dataclass
@@ -160,9 +167,21 @@ class Run:
     def how(self) -> dict[str, Any]:
         return {"design": self.design, "threads": self.threads}
 
+    @property
+    def unfit(self) -> tuple[str, ...]:
+        """The designs that cannot go on with it from a snapshot."""
+        used = {a.function for a in self.case.query.aggregates.values()}
+        return (*UNSAVED_DESIGNS, *(d for d, functions in CANNOT.items() if used & set(functions)))
+
+
+@st.composite
+def ways(draw: st.DrawFn, but: tuple[str, ...] = ()) -> tuple[str, int]:
+    """A design, but for some, and a number of threads."""
+    design = draw(st.sampled_from([d for d in DESIGNS if d not in but]))
+    return design, draw(st.integers(1, 4)) if design == "tuml-mc" else 1
+
 
 @st.composite
 def runs(draw: st.DrawFn, most: int = 5) -> Run:
-    design = draw(st.sampled_from(DESIGNS))
-    threads = draw(st.integers(1, 4)) if design == "tuml-mc" else 1
+    design, threads = draw(ways())
     return Run(draw(cases(most, without=CANNOT.get(design, ()))), design, threads)

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Run, canonical, runs
+from strategies import Run, canonical, runs, ways
 
 import pystream as ps
-from pystream.operator import CANNOT, DESIGNS
+from pystream.operator import CANNOT, DESIGNS, UNSAVED_DESIGNS
 
 designs = pytest.mark.parametrize("design", DESIGNS)
 
@@ -43,20 +43,23 @@ def test_operator_equals_the_oracle_for_any_interleaving_of_calls(run, data):
 
 
 def drive(run: Run, data: st.DataObject) -> list[dict]:
-    """Feed batches, truthful heartbeats, polls and closes in a random order."""
+    """Feed batches, truthful heartbeats, polls, closes, and snapshots from which another design may go on."""
     case = run.case
     todo = {i: [("add", b) for b in case.batches(i)] + [("close", None)] for i in range(len(case.rows))}
     rows = []
-    with ps.Operator(case.query, len(case.rows), case.schema, **run.how) as op:
+    op = ps.Operator(case.query, len(case.rows), case.schema, **run.how)
+    try:
         while todo:
             i = data.draw(st.sampled_from(sorted(todo)))
-            what = data.draw(st.sampled_from(["go", "go", "heartbeat", "poll"]))
+            what = data.draw(st.sampled_from(["go", "go", "go", "heartbeat", "poll", "snapshot"]))
             if what == "heartbeat":
                 coming = [b.column("ts")[0].as_py() for kind, b in todo[i] if kind == "add" and b.num_rows]
                 op.heartbeat(i, data.draw(st.integers(0, coming[0] if coming else 60)))
             elif what == "poll":
                 rows += [row for batch in op.poll() for row in batch.to_pylist()]
-            else:
+            elif what == "snapshot" and op.design not in UNSAVED_DESIGNS:
+                op = taken_over(op, data.draw(ways(run.unfit) | st.none()))
+            else:  # go, or a snapshot that the design cannot make
                 kind, batch = todo[i].pop(0)
                 if kind == "close":
                     op.close(i)
@@ -65,7 +68,20 @@ def drive(run: Run, data: st.DataObject) -> list[dict]:
                     op.add(i, batch)
         rows += [row for batch in op for row in batch.to_pylist()]
         assert op.poll() == []
+        assert op.stats()["tuples_in"] == sum(map(len, case.rows))
+        assert op.stats()["rows_out"] == len(rows)
+    finally:
+        op.end()
     return rows
+
+
+def taken_over(op: ps.Operator, way: tuple[str, int] | None) -> ps.Operator:
+    """Snapshot the operator, and go on with it (None) or with another one of this design and number of threads."""
+    blob = op.snapshot()
+    if way is None:
+        return op
+    op.end()
+    return ps.Operator.restore(op.query, blob, design=way[0], threads=way[1])
 
 
 def digest(table: pa.Table) -> str:
