@@ -1,7 +1,7 @@
 /*
- * bare_loop.c - the limit that bench_pane_hive.py compares with: one thread, arrays that are merged already, keys that are
- * small integers, one function, panes of one advance (size must be a multiple of it), no nulls, no checks, sums of plain
- * doubles. What a programmer would write by hand for just this query.
+ * bare_loop.c - the limit that bench_pane_hive.py compares with: one thread, arrays that are merged already, keys that
+ * are small integers, one function, panes of one advance (size must be a multiple of it), no nulls, no checks, sums of
+ * plain doubles. What a programmer would write by hand for just this query.
  *
  * Windows come out as arrays ts, key, value; the number of rows is returned. Keys without tuples are left out.
  */

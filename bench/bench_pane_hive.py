@@ -2,8 +2,8 @@
 
     python bench/bench_pane_hive.py [--tuples 4000000] [--rounds 7] [--inputs 4,20] [--json FILE]
 
-What is measured: from Arrow tables in memory, one per input, to an Arrow table of all windows, on the paper's k-OI, w-OI,
-W-OI and k-OS. Contestants take turns within a round, so that they meet the same load; a figure is the median of the
+What is measured: from Arrow tables in memory, one per input, to an Arrow table of all windows, on the paper's k-OI,
+w-OI, W-OI and k-OS. Contestants take turns within a round, so that they meet the same load; a figure is the median of the
 rounds, with the quartiles beside it, and only ratios of one run mean something. Results are compared first, to the bit
 between the designs, to 1e-9 with the others, whose sums of floats depend on the order.
 
@@ -84,14 +84,17 @@ class Case:
 
     @property
     def query(self) -> ps.Query:
+        """The paper's query."""
         return PAPER[self.id].query
 
     @property
     def function(self) -> str:
+        """Its function, which is also the name of the column."""
         return next(iter(self.query.aggregates))
 
     @property
     def window(self) -> tuple[int, int]:
+        """Size and advance."""
         return self.query.window.ticks(None)
 
     def merged(self) -> tuple[Any, Any, Any]:
@@ -250,7 +253,12 @@ def main() -> None:
     parser.add_argument("--queries", default=",".join(QUERIES))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    machine = {"machine": platform.machine(), "cpus": os.cpu_count(), "load": os.getloadavg(), "pyarrow": pa.__version__}
+    machine = {
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+        "load": os.getloadavg(),
+        "pyarrow": pa.__version__,
+    }
     results = []
     with tempfile.TemporaryDirectory() as folder:
         lib = build_bare_loop(folder)

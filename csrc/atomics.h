@@ -284,10 +284,10 @@ static inline void run_link_publish(cell *next, void *run) {
 }
 
 /* Acquire: what is in the run behind. Partner: run_link_publish (RunGate G2). */
-static inline void *run_link_read(const cell *next) {
-  return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire);
-}
+static inline void *run_link_read(const cell *next) { return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire); }
 
-/* One reader less; how many there were. Release: what this reader did with the run; acquire: what the others did, for the
-   one who frees it (RunGate G3). */
-static inline uint64_t run_holders_leave(cell *holders) { return CELL_ADD(holders, (uint64_t)-1, memory_order_acq_rel); }
+/* One reader less; how many there were. Release: what this reader did with the run; acquire: what the others did, for
+   the one who frees it (RunGate G3). */
+static inline uint64_t run_holders_leave(cell *holders) {
+  return CELL_ADD(holders, (uint64_t)-1, memory_order_acq_rel);
+}

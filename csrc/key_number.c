@@ -1,7 +1,7 @@
 /* key_number.c - see key_number.h. */
 #include "key_number.h"
 
-#define DIRECT_MIN 4096 /* 16 KB: in the second-level cache, whatever the number of inputs that take turns */
+#define DIRECT_MIN 4096  /* 16 KB: in the second-level cache, whatever the number of inputs that take turns */
 #define DIRECT_SPREAD 16 /* values per key; the array is then at most twice as large as the hash table would be */
 
 void key_numbers_init(key_numbers *n, key_cache *cache, int32_t keys) {
@@ -141,20 +141,20 @@ static inline bool slots_find(const key_numbers *n, uint64_t value, uint32_t *nu
 }
 
 /* Loops over the rows from `row` on whose values are known; each gives the first that is not. */
-#define VALUE_LOOPS(name, type, flip)                                                               \
-  static int64_t direct_##name(const key_numbers *n, const column *c, int64_t row, int64_t rows) {  \
-    const type *values = (const type *)c->values + c->first;                                        \
-    for (; row < rows; row++) {                                                                     \
-      uint64_t i = ((uint64_t)values[row] ^ (flip)) - n->lowest;                                    \
-      if (i >= n->direct_length || !n->direct[i]) break;                                            \
-      n->numbers[row] = n->direct[i] - 1;                                                           \
-    }                                                                                               \
-    return row;                                                                                     \
-  }                                                                                                 \
-  static int64_t hashed_##name(const key_numbers *n, const column *c, int64_t row, int64_t rows) {  \
-    const type *values = (const type *)c->values + c->first;                                        \
-    while (row < rows && slots_find(n, (uint64_t)values[row] ^ (flip), &n->numbers[row])) row++;    \
-    return row;                                                                                     \
+#define VALUE_LOOPS(name, type, flip)                                                              \
+  static int64_t direct_##name(const key_numbers *n, const column *c, int64_t row, int64_t rows) { \
+    const type *values = (const type *)c->values + c->first;                                       \
+    for (; row < rows; row++) {                                                                    \
+      uint64_t i = ((uint64_t)values[row] ^ (flip)) - n->lowest;                                   \
+      if (i >= n->direct_length || !n->direct[i]) break;                                           \
+      n->numbers[row] = n->direct[i] - 1;                                                          \
+    }                                                                                              \
+    return row;                                                                                    \
+  }                                                                                                \
+  static int64_t hashed_##name(const key_numbers *n, const column *c, int64_t row, int64_t rows) { \
+    const type *values = (const type *)c->values + c->first;                                       \
+    while (row < rows && slots_find(n, (uint64_t)values[row] ^ (flip), &n->numbers[row])) row++;   \
+    return row;                                                                                    \
   }
 
 VALUE_LOOPS(i8, int8_t, VALUE_SIGN)
@@ -184,15 +184,15 @@ static int64_t hashed_any(const key_numbers *n, const column *c, int64_t row, in
 
 typedef int64_t (*value_loop)(const key_numbers *, const column *, int64_t, int64_t);
 
-static const value_loop direct_loops[PS_TYPES] = {
-    [PS_BOOL] = direct_any, [PS_I8] = direct_i8, [PS_I16] = direct_i16, [PS_I32] = direct_i32,
-    [PS_I64] = direct_i64,  [PS_U8] = direct_u8, [PS_U16] = direct_u16, [PS_U32] = direct_u32,
-    [PS_U64] = direct_u64,  [PS_F32] = direct_any, [PS_F64] = direct_any};
+static const value_loop direct_loops[PS_TYPES] = {[PS_BOOL] = direct_any, [PS_I8] = direct_i8,   [PS_I16] = direct_i16,
+                                                  [PS_I32] = direct_i32,  [PS_I64] = direct_i64, [PS_U8] = direct_u8,
+                                                  [PS_U16] = direct_u16,  [PS_U32] = direct_u32, [PS_U64] = direct_u64,
+                                                  [PS_F32] = direct_any,  [PS_F64] = direct_any};
 
-static const value_loop hashed_loops[PS_TYPES] = {
-    [PS_BOOL] = hashed_any, [PS_I8] = hashed_i8, [PS_I16] = hashed_i16, [PS_I32] = hashed_i32,
-    [PS_I64] = hashed_i64,  [PS_U8] = hashed_u8, [PS_U16] = hashed_u16, [PS_U32] = hashed_u32,
-    [PS_U64] = hashed_u64,  [PS_F32] = hashed_any, [PS_F64] = hashed_any};
+static const value_loop hashed_loops[PS_TYPES] = {[PS_BOOL] = hashed_any, [PS_I8] = hashed_i8,   [PS_I16] = hashed_i16,
+                                                  [PS_I32] = hashed_i32,  [PS_I64] = hashed_i64, [PS_U8] = hashed_u8,
+                                                  [PS_U16] = hashed_u16,  [PS_U32] = hashed_u32, [PS_U64] = hashed_u64,
+                                                  [PS_F32] = hashed_any,  [PS_F64] = hashed_any};
 
 static bool fill_values(key_numbers *n, const batch *b) {
   const column *c = &b->columns[1];

@@ -24,15 +24,15 @@ typedef struct {
 typedef struct {
   key_cache *cache;
   int32_t keys;
-  uint32_t *direct;        /* number + 1 of the value lowest + i; 0: not met yet; NULL: the hash table is in use */
-  uint64_t lowest;         /* values as value_key gives them */
+  uint32_t *direct; /* number + 1 of the value lowest + i; 0: not met yet; NULL: the hash table is in use */
+  uint64_t lowest;  /* values as value_key gives them */
   uint64_t direct_length;
-  key_entry *slots;        /* open addressing, at most half full */
-  int64_t capacity;        /* a power of two */
-  int64_t used;            /* keys known, in either map */
-  uint64_t least, most;    /* the range of the values */
-  uint32_t *numbers;       /* of the rows of the batch at hand */
-  int64_t limit;           /* above all numbers met */
+  key_entry *slots;     /* open addressing, at most half full */
+  int64_t capacity;     /* a power of two */
+  int64_t used;         /* keys known, in either map */
+  uint64_t least, most; /* the range of the values */
+  uint32_t *numbers;    /* of the rows of the batch at hand */
+  int64_t limit;        /* above all numbers met */
   int64_t numbers_capacity;
 } key_numbers;
 

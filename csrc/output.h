@@ -14,10 +14,10 @@ typedef struct {
   uint8_t *validity; /* bitmap; NULL until the first null */
   int64_t validity_capacity;
   int64_t covered; /* rows for which the bitmap is written; those behind are valid */
-  void *values; /* 64-bit values, or int64_t offsets */
+  void *values;    /* 64-bit values, or int64_t offsets */
   int64_t values_capacity;
   int64_t values_expected; /* as many as there were when they were last handed over */
-  uint8_t *data; /* strings only */
+  uint8_t *data;           /* strings only */
   int64_t data_capacity;
 } out_column;
 

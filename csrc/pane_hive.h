@@ -3,10 +3,9 @@
  *
  * Ours, not in the paper; spec/PaneHive.tla is the text to read first, and the labels there are the AT(...) here.
  *
- * Slices   lie between edges, and edges are the starts and the ends of windows: a window covers all tuples of a slice or
- *          none. Window [s, s + size) is the slices that begin in it.
- * Roles    each input has one thread at a time (pane_hive_add, _heartbeat, _close); one reader (pane_hive_next,
- *          _combine, _drop). Their calls may all run together.
+ * Slices   lie between edges, and edges are the starts and the ends of windows: a window covers all tuples of a slice
+ * or none. Window [s, s + size) is the slices that begin in it. Roles    each input has one thread at a time
+ * (pane_hive_add, _heartbeat, _close); one reader (pane_hive_next, _combine, _drop). Their calls may all run together.
  *
  *            add  heartbeat  close  next  combine  drop
  *   an input  1       1        1    yes     yes     yes     (1: one at a time)
@@ -33,8 +32,8 @@
  *   G3  exact: what is complete is delivered, without waiting for more
  * Progress   inputs are wait-free but for memory allocation; the reader reads on only past nodes that were published.
  *
- * The reader's cost   A slice enters the totals of its keys once and leaves them once (partial.h), whatever the number of
- *          windows it is in. Memory: open slices x their keys, and one total per key number.
+ * The reader's cost   A slice enters the totals of its keys once and leaves them once (partial.h), whatever the number
+ * of windows it is in. Memory: open slices x their keys, and one total per key number.
  */
 #pragma once
 
@@ -69,22 +68,22 @@ typedef struct {
 typedef struct {
   uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
   slice slice;
-  int64_t tuples;     /* folded so far, or in no window */
-  pane *last;         /* the end of the list */
-  pane_slab *slab;    /* being filled with nodes */
-  pane_slab *spare;   /* slabs that wait for their turn */
+  int64_t tuples;   /* folded so far, or in no window */
+  pane *last;       /* the end of the list */
+  pane_slab *slab;  /* being filled with nodes */
+  pane_slab *spare; /* slabs that wait for their turn */
   uint8_t apart[64];
   cell returned; /* slabs that the reader is done with; it alone pushes, the input takes all */
   uint8_t apart_too[64];
 } pane_input;
 
 typedef struct {
-  pane **cursor;       /* the last node that was read of each input */
-  tournament seen;     /* and its position */
-  pane **held;         /* ring of the nodes whose slices are still needed, by begin */
-  int64_t held_capacity; /* a power of two, or 0 */
+  pane **cursor;                              /* the last node that was read of each input */
+  tournament seen;                            /* and its position */
+  pane **held;                                /* ring of the nodes whose slices are still needed, by begin */
+  int64_t held_capacity;                      /* a power of two, or 0 */
   uint64_t held_first, held_turned, held_end; /* those before `turned` are in the front stacks: see partial.h */
-  int64_t partials;    /* in the nodes held */
+  int64_t partials;                           /* in the nodes held */
   uint64_t due;        /* end of the first window that is not delivered and has tuples; PANE_FOREVER: none */
   uint64_t start_next; /* the lowest start of a window that is not delivered */
   int64_t *rows;       /* tuples of each key number in the window */

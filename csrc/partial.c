@@ -151,34 +151,34 @@ static inline bool bytes_max_better(const bytes_partial *a, const bytes_partial 
   return a->when && (!b->when || bytes_order(a, b) > 0);
 }
 
-#define STACKED(name, state)                                                        \
-  static bool name##_enter(const partial_totals *t, const partial_list *list) {     \
-    state *back = t->total;                                                         \
-    const state *from = list->partials;                                             \
-    for (int64_t i = 0; i < list->n; i++) {                                         \
-      state *to = &back[list->keys[i]];                                             \
-      if (name##_better(&from[i], to)) *to = from[i];                               \
-    }                                                                               \
-    return true;                                                                    \
-  }                                                                                 \
-  static void name##_push(const partial_totals *t, const partial_list *list) {      \
-    state *back = t->total, *front = t->front, *own = list->partials;               \
-    for (int64_t i = 0; i < list->n; i++) {                                         \
-      uint32_t k = list->keys[i];                                                   \
-      state without = front[k];                                                     \
-      if (name##_better(&own[i], &without)) front[k] = own[i];                      \
-      own[i] = without;                                                             \
-      back[k] = (state){0};                                                         \
-    }                                                                               \
-  }                                                                                 \
-  static void name##_pop(const partial_totals *t, const partial_list *list) {       \
-    state *front = t->front;                                                        \
-    const state *own = list->partials;                                              \
-    for (int64_t i = 0; i < list->n; i++) front[list->keys[i]] = own[i];            \
-  }                                                                                 \
-  static inline const state *name##_total(const partial_totals *t, uint32_t k) {    \
+#define STACKED(name, state)                                                               \
+  static bool name##_enter(const partial_totals *t, const partial_list *list) {            \
+    state *back = t->total;                                                                \
+    const state *from = list->partials;                                                    \
+    for (int64_t i = 0; i < list->n; i++) {                                                \
+      state *to = &back[list->keys[i]];                                                    \
+      if (name##_better(&from[i], to)) *to = from[i];                                      \
+    }                                                                                      \
+    return true;                                                                           \
+  }                                                                                        \
+  static void name##_push(const partial_totals *t, const partial_list *list) {             \
+    state *back = t->total, *front = t->front, *own = list->partials;                      \
+    for (int64_t i = 0; i < list->n; i++) {                                                \
+      uint32_t k = list->keys[i];                                                          \
+      state without = front[k];                                                            \
+      if (name##_better(&own[i], &without)) front[k] = own[i];                             \
+      own[i] = without;                                                                    \
+      back[k] = (state){0};                                                                \
+    }                                                                                      \
+  }                                                                                        \
+  static void name##_pop(const partial_totals *t, const partial_list *list) {              \
+    state *front = t->front;                                                               \
+    const state *own = list->partials;                                                     \
+    for (int64_t i = 0; i < list->n; i++) front[list->keys[i]] = own[i];                   \
+  }                                                                                        \
+  static inline const state *name##_total(const partial_totals *t, uint32_t k) {           \
     const state *back = (const state *)t->total + k, *front = (const state *)t->front + k; \
-    return name##_better(back, front) ? back : front;                               \
+    return name##_better(back, front) ? back : front;                                      \
   }
 
 STACKED(least, least_partial)
@@ -192,11 +192,17 @@ STACKED(bytes_max, bytes_partial)
 /* ---- which kind ---- */
 
 #define STACKED_KIND(name, state, bytes) \
-  {.size = sizeof(state), .stacked = true, .is_bytes = bytes, .enter = name##_enter, .push = name##_push, .pop = name##_pop}
+  {.size = sizeof(state),                \
+   .stacked = true,                      \
+   .is_bytes = bytes,                    \
+   .enter = name##_enter,                \
+   .push = name##_push,                  \
+   .pop = name##_pop}
 
 static const partial_kind rows_kind = {0};
 static const partial_kind count_kind = {.size = sizeof(int64_t), .enter = count_enter, .leave = count_leave};
-static const partial_kind integer_kind = {.size = sizeof(integer_state), .sums = true, .enter = integer_enter, .leave = integer_leave};
+static const partial_kind integer_kind = {
+    .size = sizeof(integer_state), .sums = true, .enter = integer_enter, .leave = integer_leave};
 static const partial_kind float_kind = {
     .size = sizeof(float_state), .sums = true, .owns = true, .enter = float_enter, .leave = float_leave};
 

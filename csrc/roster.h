@@ -1,8 +1,9 @@
 /*
  * roster.h - the keys of the open windows in the order in which they are put out, for one thread (the reader).
  *
- * Keys are listed when they are met and sorted in when rows are next put out, so a key is compared once for each time it
- * comes back after it had been away, not once per window. Keys without rows stay listed until they are the larger part.
+ * Keys are listed when they are met and sorted in when rows are next put out, so a key is compared once for each time
+ * it comes back after it had been away, not once per window. Keys without rows stay listed until they are the larger
+ * part.
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  *
  * Ours, not in the paper; spec/RunGate.tla is the text to read first, and the labels there are the AT(...) here.
  *
- * Roles    each input has one thread at a time (insert_run, heartbeat, close), each reader one (get_next_ready_run, get_
- *          next_ready_tuple). Calls of different inputs and readers may all run together. Every reader gets every tuple.
+ * Roles    each input has one thread at a time (insert_run, heartbeat, close), each reader one (get_next_ready_run,
+ * get_ next_ready_tuple). Calls of different inputs and readers may all run together. Every reader gets every tuple.
  *
  *              insert_run  heartbeat  close  get of this reader  get of another
  *   same input     1           1        1           yes               yes          (1: one at a time)
@@ -19,9 +19,9 @@
  *   input 1   dummy -> [4 5 9 | 9]
  *                         ^ cursor: head, position (5, 1)
  *
- * A reader looks at the input with the smallest position (a tournament). If it is a head, that tuple is ready, and so are
- * those behind it in the run that are below the second smallest position: they are given as a slice of the run, without
- * a copy. If it is exhausted, the reader reads `next` of that run and nothing else.
+ * A reader looks at the input with the smallest position (a tournament). If it is a head, that tuple is ready, and so
+ * are those behind it in the run that are below the second smallest position: they are given as a slice of the run,
+ * without a copy. If it is exhausted, the reader reads `next` of that run and nothing else.
  *
  * Invariants
  *   I1  along a list, timestamps and promises never decrease
@@ -61,9 +61,9 @@ typedef struct {
 } run_cursor;
 
 typedef struct {
-  run_cursor *cursor; /* by input */
-  tournament position;  /* ts + 1 of the head, or `end` */
-  int32_t before;     /* the input of the last answer; -1: none */
+  run_cursor *cursor;  /* by input */
+  tournament position; /* ts + 1 of the head, or `end` */
+  int32_t before;      /* the input of the last answer; -1: none */
 } run_reader;
 
 typedef struct {

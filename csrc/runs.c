@@ -1,5 +1,5 @@
-/* runs.c - the runs design: batches go through a Run-Gate whole, one thread updates the windows in the tuples' order and
-   puts out. See operator.h. */
+/* runs.c - the runs design: batches go through a Run-Gate whole, one thread updates the windows in the tuples' order
+   and puts out. See operator.h. */
 #include "design.h"
 #include "run_gate.h"
 #include "upout.h"
@@ -79,8 +79,7 @@ static void runs_close(ps_operator *op, int32_t which) {
 /* Nothing is ready: what promises have completed leaves. */
 static ps_code idle(runs *r, ps_operator *op, ps_code got, ps_fault *fault) {
   int64_t position = run_gate_position(&r->gate, 0);
-  ps_code code =
-      got == PS_END ? upout_all(&r->upout, op, fault) : upout_complete(&r->upout, op, position, fault);
+  ps_code code = got == PS_END ? upout_all(&r->upout, op, fault) : upout_complete(&r->upout, op, position, fault);
   if (code != PS_OK) return code;
   return operator_settle(op) ? got : PS_NO_MEMORY;
 }

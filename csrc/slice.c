@@ -58,8 +58,7 @@ static bool reserve(slice *s, int64_t entries) {
             resize((void **)&s->rows, s->capacity, capacity, sizeof *s->rows);
   for (int32_t a = 0; ok && a < s->functions->n; a++) {
     if (s->kinds[a]->size) ok = resize(&s->columns[a], s->capacity, capacity, s->kinds[a]->size);
-    if (ok && s->kinds[a]->is_bytes)
-      ok = resize((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
+    if (ok && s->kinds[a]->is_bytes) ok = resize((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
   }
   if (ok) s->capacity = capacity;
   return ok;
@@ -71,7 +70,7 @@ static bool reserve(slice *s, int64_t entries) {
 typedef struct {
   int64_t n;
   const uint32_t *entry;
-  const uint64_t *bits;   /* their values: see value.h */
+  const uint64_t *bits; /* their values: see value.h */
   const int64_t *ts;
   const uint16_t *offset; /* within the block; NULL: all rows, 0, 1, 2, ... */
 } counted;
@@ -111,10 +110,10 @@ static void find_entries(slice *s, const uint32_t *numbers, block *k) {
   }
 }
 
-#define WIDEN(type, to)                                           \
-  do {                                                            \
-    const type *from = (const type *)c->values + c->first + row;  \
-    for (int64_t i = 0; i < n; i++) bits[i] = to;                 \
+#define WIDEN(type, to)                                          \
+  do {                                                           \
+    const type *from = (const type *)c->values + c->first + row; \
+    for (int64_t i = 0; i < n; i++) bits[i] = to;                \
   } while (0)
 
 /* The values of a block as 64 bits; in place where they are 64 bits already. */

@@ -1,5 +1,6 @@
 /*
- * slice.h - the private slice of one input: its tuples since the last edge, folded into one partial per key and aggregate.
+ * slice.h - the private slice of one input: its tuples since the last edge, folded into one partial per key and
+ * aggregate.
  *
  *   entry     0     1     2   ...  n-1          in the order in which the keys were met
  *   keys     [17]  [4]   [230]                  key numbers
@@ -40,8 +41,8 @@ void slice_free(slice *s);
 /* Before folding: numbers up to `keys_max` will come. False when out of memory; nothing has changed. */
 bool slice_expect(slice *s, uint32_t keys_max);
 
-/* Folds the rows [from, to) of the batch, whose keys are `numbers[from]`, ... With `settle`, the slice does not refer to
-   the batch afterwards. False when out of memory: the slice is then good for nothing but being freed. */
+/* Folds the rows [from, to) of the batch, whose keys are `numbers[from]`, ... With `settle`, the slice does not refer
+   to the batch afterwards. False when out of memory: the slice is then good for nothing but being freed. */
 bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, bool settle);
 
 /* A slice for handing over, in one block of memory: keys, rows, the partials of one aggregate behind the other, the
@@ -61,7 +62,7 @@ packed packed_view(void *place, int64_t n, uint64_t plain);
 /* The partials of aggregate a; going through all of them, `at` starts at p->columns and moves on. */
 partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at);
 
-/* Packing in two steps: which sums are plain and how many bytes it takes; then the move to `place`, which is as large as
-   that and aligned to 16 bytes, and leaves the slice empty. *owns says whether partials in it hold memory. */
+/* Packing in two steps: which sums are plain and how many bytes it takes; then the move to `place`, which is as large
+   as that and aligned to 16 bytes, and leaves the slice empty. *owns says whether partials in it hold memory. */
 size_t slice_packed_size(const slice *s, uint64_t *plain);
 void slice_pack(slice *s, void *place, uint64_t plain, bool *owns);

@@ -16,7 +16,7 @@ typedef struct {
 
 typedef struct {
   pane_hive hive;
-  ps_counter open; /* partials held for windows to come: (slice, key) */
+  ps_counter open;   /* partials held for windows to come: (slice, key) */
   int64_t unsettled; /* windows put out since tuples were last passed */
   sliced_input input[];
 } sliced;

@@ -13,9 +13,9 @@
 #include "base.h"
 
 typedef struct {
-  int32_t size;     /* leaves: a power of two; those behind the last contestant never win */
-  int32_t *loser;   /* size places */
-  uint64_t *score;  /* of each leaf */
+  int32_t size;    /* leaves: a power of two; those behind the last contestant never win */
+  int32_t *loser;  /* size places */
+  uint64_t *score; /* of each leaf */
 } tournament;
 
 static inline bool tournament_beats(const tournament *t, int32_t a, int32_t b) {
@@ -39,7 +39,8 @@ static inline bool tournament_init(tournament *t, int32_t n) {
     return false;
   }
   for (int32_t i = n; i < t->size; i++) t->score[i] = UINT64_MAX;
-  for (int32_t i = 1; i < t->size; i++) { /* with equal scores the left side wins: the loser is the right one's lowest */
+  for (int32_t i = 1; i < t->size;
+       i++) { /* with equal scores the left side wins: the loser is the right one's lowest */
     int32_t right = 2 * i + 1;
     while (right < t->size) right *= 2;
     t->loser[i] = right - t->size;

@@ -38,8 +38,8 @@ UNORDERED_DESIGNS = tuple(CANNOT)
 #: Designs whose state cannot be saved.
 UNSAVED_DESIGNS = ("sliced",)
 
-#: What "auto" stands for, the first that can run all functions: for operators, of which a snapshot may be wanted, and for
-#: `aggregate`, fastest first (bench/bench_pane_hive.py).
+#: What "auto" stands for, the first that can run all functions: for operators, of which a snapshot may be wanted, and
+#: for `aggregate`, fastest first (bench/bench_pane_hive.py).
 AUTO = ("runs",)
 AUTO_AGGREGATE = ("sliced", "runs")
 
