@@ -3,9 +3,9 @@
     python bench/bench_pane_hive.py [--tuples 4000000] [--rounds 7] [--inputs 4,20] [--json FILE]
 
 What is measured: from Arrow tables in memory, one per input, to an Arrow table of all windows, on the paper's k-OI,
-w-OI, W-OI and k-OS. Contestants take turns within a round, so that they meet the same load; a figure is the median of the
-rounds, with the quartiles beside it, and only ratios of one run mean something. Results are compared first, to the bit
-between the designs, to 1e-9 with the others, whose sums of floats depend on the order.
+w-OI, W-OI and k-OS. Contestants take turns within a round, so that they meet the same load; a figure is the median of
+the rounds, with the quartiles beside it, and only ratios of one run mean something. Results are compared first, to the
+bit between the designs, to 1e-9 with the others, whose sums of floats depend on the order.
 
     mq, sliced    ps.aggregate; mq on the first tenth of the tuples, because it is slow
     bare loop     bare_loop.c: one thread, input merged beforehand, keys as array indexes, plain double sums

@@ -36,7 +36,7 @@ typedef struct {
    acquire from one who has, may look it up without the lock. */
 #define KEY_BLOCK_FIRST 64
 #define KEY_BLOCKS 26
-#define KEY_NUMBERS_MAX ((INT64_C(1) << KEY_BLOCKS) - 1) * KEY_BLOCK_FIRST
+#define KEY_NUMBERS_MAX (((INT64_C(1) << KEY_BLOCKS) - 1) * KEY_BLOCK_FIRST)
 
 typedef struct {
   pthread_mutex_t lock;

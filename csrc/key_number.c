@@ -107,12 +107,11 @@ static bool reserve_value(key_numbers *n, uint64_t value) {
   bool close = lie_close(n, least, most);
   if (n->direct && !close && !direct_to_slots(n, n->cache->table)) return false;
   if (n->used == 0 && close) return direct_extend(n, least, least);
-  if (n->direct) {
-    bool inside = least >= n->lowest && most - n->lowest < n->direct_length;
-    return inside || direct_extend(n, least, most);
-  }
-  if (2 * (n->used + 1) <= n->capacity) return true;
-  return close && lie_close(n, n->least, n->most) ? slots_to_direct(n) && reserve_value(n, value) : slots_grow(n);
+  bool full = !n->direct && 2 * (n->used + 1) > n->capacity;
+  if (full && close && !slots_to_direct(n)) return false;
+  if (full && !close) return slots_grow(n);
+  bool inside = !n->direct || (least >= n->lowest && most - n->lowest < n->direct_length);
+  return inside || direct_extend(n, least, most);
 }
 
 /* The input meets a value for the first time. */
@@ -197,6 +196,7 @@ static const value_loop hashed_loops[PS_TYPES] = {[PS_BOOL] = hashed_any, [PS_I8
 static bool fill_values(key_numbers *n, const batch *b) {
   const column *c = &b->columns[1];
   int64_t row = 0;
+  assert(c->type < PS_BYTES32);
   while (row < b->rows) {
     if (n->used) row = (n->direct ? direct_loops : hashed_loops)[c->type](n, c, row, b->rows);
     if (row == b->rows) break;

@@ -2,13 +2,13 @@
 #include "pane_hive.h"
 
 #ifdef PYSTREAM_SMALL
-#define SLAB_FIRST 1 /* a node each */
-#define SLAB_MAX 1
+#define SLAB_FIRST ((size_t)1) /* a node each */
+#define SLAB_MAX ((size_t)1)
 #define SPARES_MAX 1
 #else
-#define SLAB_FIRST 512       /* bytes: an input that sends little takes little */
-#define SLAB_MAX (64 * 1024) /* then one slab serves about a thousand tuples */
-#define SPARES_MAX 32        /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
+#define SLAB_FIRST ((size_t)512)     /* bytes: an input that sends little takes little */
+#define SLAB_MAX ((size_t)64 * 1024) /* then one slab serves about a thousand tuples */
+#define SPARES_MAX 32                /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
 #endif
 
 struct pane_slab {

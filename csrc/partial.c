@@ -151,6 +151,7 @@ static inline bool bytes_max_better(const bytes_partial *a, const bytes_partial 
   return a->when && (!b->when || bytes_order(a, b) > 0);
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): `state` is a type */
 #define STACKED(name, state)                                                               \
   static bool name##_enter(const partial_totals *t, const partial_list *list) {            \
     state *back = t->total;                                                                \
@@ -188,13 +189,14 @@ STACKED(bytes_first, bytes_partial)
 STACKED(bytes_last, bytes_partial)
 STACKED(bytes_min, bytes_partial)
 STACKED(bytes_max, bytes_partial)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* ---- which kind ---- */
 
 #define STACKED_KIND(name, state, bytes) \
   {.size = sizeof(state),                \
    .stacked = true,                      \
-   .is_bytes = bytes,                    \
+   .is_bytes = (bytes),                  \
    .enter = name##_enter,                \
    .push = name##_push,                  \
    .pop = name##_pop}
@@ -318,12 +320,9 @@ static ps_code finish_placed(const finish *f) {
 }
 
 static const bytes_partial *bytes_total(const finish *f, uint32_t k) {
-  switch (f->a->function) {
-    case PS_MIN: return bytes_min_total(f->t, k);
-    case PS_MAX: return bytes_max_total(f->t, k);
-    case PS_FIRST: return bytes_first_total(f->t, k);
-    default: return bytes_last_total(f->t, k);
-  }
+  if (f->a->function == PS_MIN) return bytes_min_total(f->t, k);
+  if (f->a->function == PS_MAX) return bytes_max_total(f->t, k);
+  return f->a->function == PS_FIRST ? bytes_first_total(f->t, k) : bytes_last_total(f->t, k);
 }
 
 static ps_code finish_bytes(const finish *f) {

@@ -8,7 +8,9 @@ typedef struct {
   run_gate gate;
   upout upout;
   run_slice slice; /* the output thread's: tuples that are ready and not in their windows yet; n = 0: none */
-  run *made[];     /* by input: the run that will carry what comes next, and the last one */
+  struct {
+    run *next, *close; /* runs that will carry what comes next, and the close */
+  } made[];            /* by input */
 } runs;
 
 /* ---- making ---- */
@@ -20,14 +22,17 @@ static int32_t runs_workers(int32_t threads) {
 
 static void runs_free(ps_operator *op) {
   runs *r = op->state;
-  for (int32_t i = 0; i < 2 * op->inputs; i++) memory_free(r->made[i]);
+  for (int32_t i = 0; i < op->inputs; i++) {
+    memory_free(r->made[i].next);
+    memory_free(r->made[i].close);
+  }
   run_gate_free(&r->gate);
   upout_free(&r->upout);
   memory_free(r);
 }
 
 static bool runs_init(ps_operator *op) {
-  runs *r = op->state = memory_new(sizeof *r + 2 * (size_t)op->inputs * sizeof *r->made);
+  runs *r = op->state = memory_new(sizeof *r + (size_t)op->inputs * sizeof r->made[0]);
   if (!r) return false;
   upout_init(&r->upout, op);
   if (!run_gate_init(&r->gate, op->inputs, 1)) {
@@ -35,7 +40,7 @@ static bool runs_init(ps_operator *op) {
     return false;
   }
   bool ok = true; /* a close must not fail: its run is made now */
-  for (int32_t i = 0; ok && i < op->inputs; i++) ok = (r->made[2 * i + 1] = run_gate_reserve(&r->gate)) != NULL;
+  for (int32_t i = 0; ok && i < op->inputs; i++) ok = (r->made[i].close = run_gate_reserve(&r->gate)) != NULL;
   if (!ok) runs_free(op);
   return ok;
 }
@@ -45,32 +50,32 @@ static bool runs_init(ps_operator *op) {
 static bool runs_reserve(ps_operator *op, int32_t which, int64_t rows) {
   (void)rows;
   runs *r = op->state;
-  if (!r->made[2 * which]) r->made[2 * which] = run_gate_reserve(&r->gate);
-  return r->made[2 * which] != NULL;
+  if (!r->made[which].next) r->made[which].next = run_gate_reserve(&r->gate);
+  return r->made[which].next != NULL;
 }
 
-static run *take_made(runs *r, int32_t i) {
-  run *made = r->made[i];
-  r->made[i] = NULL;
-  return made;
+static run *take(run **made) {
+  run *taken = *made;
+  *made = NULL;
+  return taken;
 }
 
 static void runs_add(ps_operator *op, int32_t which, batch *b) {
   runs *r = op->state;
   const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first;
-  run_gate_insert_run(&r->gate, which, take_made(r, 2 * which), ts, b->rows, b);
+  run_gate_insert_run(&r->gate, which, take(&r->made[which].next), ts, b->rows, b);
   operator_ring(op, 0);
 }
 
 static void runs_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   runs *r = op->state;
-  run_gate_heartbeat(&r->gate, which, take_made(r, 2 * which), ts);
+  run_gate_heartbeat(&r->gate, which, take(&r->made[which].next), ts);
   operator_ring(op, 0);
 }
 
 static void runs_close(ps_operator *op, int32_t which) {
   runs *r = op->state;
-  run_gate_close(&r->gate, which, take_made(r, 2 * which + 1));
+  run_gate_close(&r->gate, which, take(&r->made[which].close));
   operator_ring(op, 0);
 }
 

@@ -152,20 +152,20 @@ static int64_t filter(const aggregate *a, block *k) {
   return n;
 }
 
-static counted select_rows(const aggregate *a, block *k) {
+static void select_rows(const aggregate *a, block *k, counted *out) {
   const column *c = a->column < 0 ? NULL : &k->b->columns[a->column];
   const column *ts = &k->b->columns[0];
-  counted all = {.n = k->rows, .entry = k->entry, .ts = (const int64_t *)ts->values + ts->first + k->row};
-  if (c && !type_is_bytes(c->type)) all.bits = widen(c, k->row, k->rows, k->bits);
-  if (a->mask < 0 && !(c && c->validity)) return all;
-  counted some = {filter(a, k), k->counted, k->bits, k->ts, k->offset};
-  for (int64_t i = 0; i < some.n; i++) {
+  *out = (counted){.n = k->rows, .entry = k->entry, .ts = (const int64_t *)ts->values + ts->first + k->row};
+  if (c && !type_is_bytes(c->type)) out->bits = widen(c, k->row, k->rows, k->bits);
+  if (a->mask < 0 && !(c && c->validity)) return;
+  counted all = *out;
+  *out = (counted){filter(a, k), k->counted, k->bits, k->ts, k->offset};
+  for (int64_t i = 0; i < out->n; i++) {
     uint16_t from = k->offset[i]; /* at or behind i: in place is right */
     k->counted[i] = k->entry[from];
     k->ts[i] = all.ts[from];
     if (all.bits) k->bits[i] = all.bits[from];
   }
-  return some;
 }
 
 static void fold_count(void *partials, const counted *c) {
@@ -225,16 +225,14 @@ static int compare(bytes x, const bytes_partial *y) {
 }
 
 static bool replaces(ps_function function, bytes x, const bytes_partial *now) {
-  switch (function) {
-    case PS_FIRST: return !now->when;
-    case PS_MIN: return !now->when || compare(x, now) < 0;
-    case PS_MAX: return !now->when || compare(x, now) > 0;
-    default: return true;
-  }
+  if (!now->when || function == PS_LAST) return true;
+  if (function == PS_FIRST) return false;
+  return function == PS_MIN ? compare(x, now) < 0 : compare(x, now) > 0;
 }
 
 static void fold_bytes(void *partials, const counted *c, const aggregate *a, const block *k, uint64_t input) {
   bytes_partial *states = partials;
+  assert(a->column >= 0);
   for (int64_t i = 0; i < c->n; i++) {
     bytes_partial *s = &states[c->entry[i]];
     bytes x = column_bytes(&k->b->columns[a->column], k->row + (c->offset ? c->offset[i] : i));
@@ -259,14 +257,18 @@ static bool settle_bytes(void *partials, slice_copy *copies, const block *k) {
 static bool fold_aggregate(slice *s, int32_t which, block *k, bool settle) {
   const aggregate *a = &s->functions->each[which];
   void *partials = s->columns[which];
-  counted c = select_rows(a, k);
+  counted c;
+  select_rows(a, k, &c);
   if (s->kinds[which]->is_bytes) {
     fold_bytes(partials, &c, a, k, s->input);
     return !settle || settle_bytes(partials, s->copies[which], k);
   }
   if (a->function == PS_COUNT) {
     fold_count(partials, &c);
-  } else if (a->function == PS_SUM || a->function == PS_AVG) {
+    return true;
+  }
+  assert(c.bits && "all other functions have a column");
+  if (a->function == PS_SUM || a->function == PS_AVG) {
     if (type_is_float(a->type)) return fold_float(partials, &c);
     fold_integer(partials, &c, type_is_unsigned(a->type));
   } else if (a->function == PS_FIRST) {

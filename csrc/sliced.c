@@ -21,7 +21,7 @@ typedef struct {
   sliced_input input[];
 } sliced;
 
-#define SETTLE_WINDOWS 16 /* settling costs about as much as putting out a small window */
+#define SETTLE_WINDOWS INT64_C(16) /* settling costs about as much as putting out a small window */
 
 /* ---- making ---- */
 
