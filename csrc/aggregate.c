@@ -55,9 +55,11 @@ static ps_code integer_sum_finish(const aggregate *a, const void *state, out_row
   return put_bits(rows, to, (uint64_t)(int64_t)s->sum);
 }
 
-/* sum / n to the nearest double. The dividend is shifted up until the quotient has more than 54 bits; a remainder then
+/* The dividend is shifted up until the quotient has more than 54 bits; a remainder then
    only matters as a sticky last bit, and converting the quotient rounds once. */
-static double divide(int128 sum, int64_t n) {
+double integer_average(const integer_state *s) {
+  int128 sum = s->sum;
+  int64_t n = s->n;
   if (sum == 0) return 0.0;
   uint128 magnitude = sum < 0 ? -(uint128)sum : (uint128)sum;
   uint64_t high = (uint64_t)(magnitude >> 64);
@@ -72,7 +74,7 @@ static double divide(int128 sum, int64_t n) {
 static ps_code integer_avg_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const integer_state *s = state;
-  return s->n ? put_bits(rows, to, double_bits(divide(s->sum, s->n))) : put_null(rows, to);
+  return s->n ? put_bits(rows, to, double_bits(integer_average(s))) : put_null(rows, to);
 }
 
 /* ---- sum and avg of floats ---- */
@@ -80,20 +82,20 @@ static ps_code integer_avg_finish(const aggregate *a, const void *state, out_row
 static bool float_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
   float_state *s = state;
-  if (!exact_sum_add(&s->sum, bits_double(column_bits(c, row)))) return false;
+  if (!exact_sum_add(s, bits_double(column_bits(c, row)))) return false;
   s->n++;
   return true;
 }
 
 static bool float_reserve(void *state, const column *c, int64_t row) {
-  return exact_sum_reserve(&((float_state *)state)->sum, bits_double(column_bits(c, row)));
+  return exact_sum_reserve(state, bits_double(column_bits(c, row)));
 }
 
 static bool float_combine(const aggregate *a, void *state, void *other) {
   (void)a;
   float_state *s = state;
   const float_state *o = other;
-  if (!exact_sum_combine(&s->sum, &o->sum)) return false;
+  if (!exact_sum_combine(s, o)) return false;
   s->n += o->n;
   return true;
 }
@@ -101,17 +103,17 @@ static bool float_combine(const aggregate *a, void *state, void *other) {
 static ps_code float_sum_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const float_state *s = state;
-  return s->n ? put_bits(rows, to, double_bits(exact_sum_round(&s->sum))) : put_null(rows, to);
+  return s->n ? put_bits(rows, to, double_bits(exact_sum_round(s))) : put_null(rows, to);
 }
 
 static ps_code float_avg_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const float_state *s = state;
   if (s->n == 0) return put_null(rows, to);
-  return put_bits(rows, to, double_bits(exact_sum_round(&s->sum) / (double)s->n));
+  return put_bits(rows, to, double_bits(exact_sum_round(s) / (double)s->n));
 }
 
-static void float_drop(void *state) { exact_sum_clear(&((float_state *)state)->sum); }
+static void float_drop(void *state) { exact_sum_clear(state); }
 
 /* ---- min, max, first, last of fixed-width values ---- */
 

@@ -45,10 +45,10 @@ typedef struct {
   int64_t n;
 } integer_state;
 
-typedef struct {
-  ps_exact_sum sum;
-  int64_t n;
-} float_state;
+typedef ps_exact_sum float_state;
+
+/* sum / n to the nearest double. */
+double integer_average(const integer_state *s);
 
 /* min, max, first, last of fixed-width values, */
 typedef struct {

@@ -281,3 +281,31 @@ static inline void anchor_move(cell *anchor, uint64_t start) { CELL_STORE(anchor
 /* Acquire: what the thread did with nodes before the anchor is over, so they may be freed. An old value only frees
    less. Partner: anchor_move. */
 static inline uint64_t anchor_read(const cell *anchor) { return CELL_LOAD(anchor, memory_order_acquire); }
+
+/* ---- pane_hive.h ---- */
+
+/* Release: the slice and the position in the node that is linked. Partner: pane_link_read. */
+static inline void pane_link_publish(cell *next, void *node) {
+  CELL_STORE(next, (uint64_t)(uintptr_t)node, memory_order_release);
+}
+
+/* Acquire: what is in the node behind. Partner: pane_link_publish. */
+static inline void *pane_link_read(const cell *next) {
+  return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire);
+}
+
+/* ---- run_gate.h ---- */
+
+/* Release: the run, its tuples, its promise and its holders. Partner: run_link_read (RunGate G2). */
+static inline void run_link_publish(cell *next, void *run) {
+  CELL_STORE(next, (uint64_t)(uintptr_t)run, memory_order_release);
+}
+
+/* Acquire: what is in the run behind. Partner: run_link_publish (RunGate G2). */
+static inline void *run_link_read(const cell *next) { return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire); }
+
+/* One reader less; how many there were. Release: what this reader did with the run; acquire: what the others did, for
+   the one who frees it (RunGate G3). */
+static inline uint64_t run_holders_leave(cell *holders) {
+  return CELL_ADD(holders, (uint64_t)-1, memory_order_acq_rel);
+}

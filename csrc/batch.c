@@ -25,17 +25,11 @@ batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type 
   batch *b = memory_new(sizeof *b + (size_t)columns * sizeof(column));
   if (!b) return NULL;
   b->rows = b->rows_left = arrow->length;
-  b->keys = memory_new((size_t)b->rows * sizeof *b->keys);
-  if (!b->keys) {
-    memory_free(b);
-    return NULL;
-  }
   for (int32_t i = 0; i < columns; i++) {
     b->columns[i] = view(arrow->children[i], types[i]);
     b->columns[i].first += arrow->offset;
     b->bytes += column_size(&b->columns[i], b->rows);
   }
-  b->bytes += b->rows * (int64_t)sizeof *b->keys;
   return b;
 }
 

@@ -24,7 +24,7 @@ typedef struct batch {
   int64_t rows;
   int64_t rows_left;  /* rows that the output thread has not passed: see ledger.h */
   int64_t bytes;      /* about how much memory it keeps */
-  const key **keys;   /* the key of each row */
+  const key **keys;   /* the key of each row; NULL: not looked up (key_cache_fill) */
   struct batch *next; /* in the ledger, or in the list of batches to release */
   column columns[];
 } batch;

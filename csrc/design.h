@@ -28,6 +28,11 @@ struct design {
      when they promise something new, a close comes once. Each rings the workers that it has something for
      (operator_ring). */
   bool (*reserve)(ps_operator *op, int32_t which, int64_t rows);
+
+  /* Before reserve: finds the keys of the batch in the design's own way; b->keys stays empty then. NULL: the operator
+     fills b->keys. */
+  bool (*find_keys)(ps_operator *op, int32_t which, const batch *b);
+
   void (*add)(ps_operator *op, int32_t which, batch *b);
   void (*heartbeat)(ps_operator *op, int32_t which, int64_t ts);
   void (*close)(ps_operator *op, int32_t which);
@@ -52,5 +57,6 @@ struct design {
 };
 
 extern const design mq_design, mq_lf_design, tuml_sc_design, tuml_mc_design, wiml_design;
+extern const design sliced_design, runs_design;
 
 const design *design_of(ps_design which);

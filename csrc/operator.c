@@ -156,16 +156,30 @@ bool operator_settle(ps_operator *op) {
 
 /* ---- feeding ---- */
 
+/* The first row of a block whose timestamp is below the one before it; the end of the block if there is none. A block
+   without such a row, the common case, is passed without a branch per row. */
+static int64_t first_fall(const int64_t *ts, int64_t latest, int64_t row, int64_t end) {
+  bool falls = ts[row] < latest;
+  for (int64_t i = row + 1; i < end; i++) falls |= ts[i] < ts[i - 1];
+  if (!falls) return end;
+  for (; ts[row] >= latest; row++) latest = ts[row];
+  return row;
+}
+
+#define ORDER_BLOCK 1024
+
 /* Whether timestamps never decrease; if not, says where. */
 static bool in_order(const batch *b, int64_t latest, ps_fault *fault) {
+  const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first;
   if (latest < 0) latest = 0; /* nothing received yet: only negative timestamps are wrong */
-  for (int64_t row = 0; row < b->rows; row++) {
-    int64_t ts = batch_ts(b, row);
-    if (ts < latest) {
-      *fault = (ps_fault){.row = row, .ts = ts, .latest = latest};
+  for (int64_t row = 0; row < b->rows; row += ORDER_BLOCK) {
+    int64_t end = row + ORDER_BLOCK < b->rows ? row + ORDER_BLOCK : b->rows;
+    int64_t fall = first_fall(ts, latest, row, end);
+    if (fall < end) {
+      *fault = (ps_fault){.row = fall, .ts = ts[fall], .latest = fall > 0 ? ts[fall - 1] : latest};
       return false;
     }
-    latest = ts;
+    latest = ts[end - 1];
   }
   return true;
 }
@@ -178,7 +192,9 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
   if (is_closed(op, in)) return PS_CLOSED;
   if (!in_order(b, ps_counter_get(&in->latest), fault)) return PS_DISORDER;
   if (!ledger_fits(&in->ledger, b->rows)) return PS_FULL;
-  bool ok = key_cache_fill(&in->keys, b, op->keys) && op->design->reserve(op, which, b->rows);
+  bool (*find_keys)(ps_operator *, int32_t, const batch *) = op->design->find_keys;
+  bool found = find_keys ? find_keys(op, which, b) : key_cache_fill(&in->keys, b, op->keys);
+  bool ok = found && op->design->reserve(op, which, b->rows);
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 

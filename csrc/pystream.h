@@ -58,7 +58,7 @@ typedef enum {
   PS_FUNCTIONS
 } ps_function;
 
-typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_TUML_MC, PS_WIML, PS_DESIGNS } ps_design;
+typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_TUML_MC, PS_WIML, PS_SLICED, PS_RUNS, PS_DESIGNS } ps_design;
 
 /* Native udfs: compiled functions of the user, called without Python's GIL by the threads that update windows and put
  * them out.

@@ -5,9 +5,11 @@
 
 #include "wait.h"
 
-#define JOURNAL_WORTH                                                                                   \
-  4096 /* steps for which the reader is woken although no row is finished: enough to be worth a wake-up \
-        */
+/* For so many steps in the journal the reader is woken although no row is finished; for so many rows, or if the oldest
+   has lain for so long, although more will come. Taking rows costs Python about 0.1 ms, whatever their number. */
+#define JOURNAL_WORTH 4096
+#define ROWS_WORTH 32768
+#define PATIENCE_MS 1
 
 bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max) {
   *s = (sink){.rows_max = rows_max, .watcher = -1};
@@ -50,7 +52,14 @@ ps_code sink_lock_through(sink *s) { return lock(s, true); }
 
 void sink_lock_now(sink *s) { pthread_mutex_lock(&s->lock); }
 
-static bool worth_taking(const sink *s) { return s->rows.rows || s->journal.rows >= JOURNAL_WORTH || full(s); }
+static bool worth_taking(const sink *s) { return s->posted || s->journal.rows >= JOURNAL_WORTH || full(s); }
+
+/* Rows came: whether to wake the reader. */
+static void judge(sink *s) {
+  if (s->posted || s->rows.rows == 0) return;
+  if (s->patience.ns == 0) s->patience = moment_in(PATIENCE_MS);
+  s->posted = s->rows.rows >= ROWS_WORTH || full(s) || moment_passed(s->patience);
+}
 
 /* Wakes whoever waits for rows. The pipe is empty, so the byte fits; if it does not, a wake-up is there already. */
 static void announce(sink *s) {
@@ -62,7 +71,15 @@ static void announce(sink *s) {
 }
 
 void sink_unlock(sink *s) {
+  judge(s);
   if (worth_taking(s)) announce(s);
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_post(sink *s) {
+  pthread_mutex_lock(&s->lock);
+  s->posted = s->rows.rows > 0;
+  if (s->posted) announce(s);
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -86,6 +103,8 @@ static ps_code take_all(sink *s, struct ArrowArray *rows, struct ArrowArray *jou
     return PS_NO_MEMORY;
   }
   s->rows_out += s->rows.rows;
+  s->posted = false;
+  s->patience = (moment){0};
   out_rows_move(&s->rows, rows);
   out_rows_move(&s->journal, journal);
   pthread_cond_broadcast(&s->taken);

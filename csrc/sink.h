@@ -2,8 +2,10 @@
  * sink.h - where the output thread puts finished rows and the reader takes them.
  *
  * One mutex guards everything here. The output thread fills the table of rows in place and the reader takes it whole,
- * so rows gather into large batches just when the reader is slow. The output thread waits while more than `rows_max`
- * rows lie here: a stalled reader stalls the merge, which fills the queues, which stalls the inputs.
+ * so rows gather into large batches just when the reader is slow. A reader that waits is woken once for many rows: when
+ * the output thread has nothing more to do (sink_post), or enough rows lie here, or the oldest have lain for a while.
+ * The output thread waits while more than `rows_max` rows lie here: a stalled reader stalls the merge, which fills the
+ * queues, which stalls the inputs.
  *
  * A reader that must not block (an event loop) leaves a file descriptor instead of waiting: one byte is written to it
  * as soon as a take would find something, and it is then forgotten. That happens behind the lock, so once sink_watch
@@ -15,6 +17,7 @@
 #include <pthread.h>
 
 #include "output.h"
+#include "wait.h"
 
 typedef struct {
   pthread_mutex_t lock;
@@ -25,6 +28,8 @@ typedef struct {
   int64_t rows_max;
   int64_t kept;     /* rows that were taken and count as if they lay here still */
   int64_t rows_out; /* all rows finished so far */
+  moment patience;  /* until then the rows that lie here may wait for more */
+  bool posted;      /* the rows are worth waking the reader for */
   bool ended;       /* no more rows will come */
   bool cancelled;
   bool pausing;
@@ -44,6 +49,7 @@ ps_code sink_lock(sink *s);
 ps_code sink_lock_through(sink *s);
 void sink_lock_now(sink *s);
 void sink_unlock(sink *s);
+void sink_post(sink *s); /* the output thread has nothing more to do for now: the reader may have what there is */
 
 /* No rows will follow. The first end counts. */
 void sink_end(sink *s, ps_code failure, const ps_fault *fault);

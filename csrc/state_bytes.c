@@ -25,8 +25,8 @@ static bool put_wide(byte_buffer *to, int128 x) {
 }
 
 static bool save_float(byte_buffer *to, const float_state *s) {
-  const exact_sum_wide *wide = s->sum.wide;
-  bool ok = put_wide(to, s->sum.narrow) && put_word(to, (uint64_t)s->n) && put_flag(to, wide != NULL);
+  const exact_sum_wide *wide = s->wide;
+  bool ok = put_wide(to, s->narrow) && put_word(to, (uint64_t)s->n) && put_flag(to, wide != NULL);
   for (int i = 0; ok && wide && i < EXACT_SUM_LIMBS; i++) ok = put_word(to, wide->limb[i]);
   if (!ok || !wide) return ok;
   return put_word(to, (uint64_t)wide->nan) && put_word(to, (uint64_t)wide->plus_inf) &&
@@ -131,11 +131,11 @@ static void load_integer(reader *from, integer_state *s) {
 }
 
 static void load_float(reader *from, float_state *s) {
-  s->sum.narrow = get_wide(from);
+  s->narrow = get_wide(from);
   s->n = get_count(from);
-  require(from, s->n > 0 || s->sum.narrow == 0);
+  require(from, s->n > 0 || s->narrow == 0);
   if (!get_flag(from) || from->code != PS_OK) return;
-  exact_sum_wide *wide = s->sum.wide = memory_new(sizeof *wide);
+  exact_sum_wide *wide = s->wide = memory_new(sizeof *wide);
   if (!wide) {
     from->code = PS_NO_MEMORY;
     return;

@@ -50,6 +50,7 @@ static ps_code work(worker *w, ps_fault *fault) {
       if (pausing) doorbell_skip(&w->doorbell);
       armed = false;
     } else if (code == PS_EMPTY) {
+      if (w->number == 0) sink_post(&op->sink);
       doorbell_prepare(&w->doorbell);
       armed = true;
     } else if (armed) {

@@ -36,6 +36,8 @@ DESIGNS = {
     "tuml-sc": lib.PS_TUML_SC,
     "tuml-mc": lib.PS_TUML_MC,
     "wiml": lib.PS_WIML,
+    "sliced": lib.PS_SLICED,
+    "runs": lib.PS_RUNS,
 }
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")

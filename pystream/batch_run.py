@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pystream.errors import ClosedError, SchemaError
 from pystream.ingest import batches
-from pystream.operator import Operator
+from pystream.operator import AUTO_AGGREGATE, Operator, fastest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 #: Rows handed over at a time: large enough that Python's share is small, small enough that inputs start together.
 SLICE_ROWS = 1 << 16
+
+#: Rows that an input may be ahead of the others, whatever max_pending allows: enough to keep all threads busy, and few
+#: enough that what one thread hands over is still in the processor's cache when another takes it.
+AHEAD_ROWS = 2 * SLICE_ROWS
 
 #: How long to wait for readers after a failure. A reader that hangs in the user's own code cannot be stopped.
 PATIENCE_S = 1.0
@@ -51,6 +55,7 @@ def results(
     if isinstance(inputs, pa.Table | pa.RecordBatch | dict) or not hasattr(inputs, "__iter__"):
         raise TypeError("inputs is a list of inputs: aggregate(query, [table]) for one")
     readers = [_Reader(i, source) for i, source in enumerate(inputs)]
+    design = fastest(AUTO_AGGREGATE, query) if design == "auto" else design
     if not readers:
         raise ValueError("aggregate needs at least one input")
     try:
@@ -60,7 +65,7 @@ def results(
         if schema is None:
             yield _empty(query), []
             return
-        with Operator(query, len(readers), schema, design, max_pending, threads) as op:
+        with Operator(query, len(readers), schema, design, min(max_pending, AHEAD_ROWS), threads) as op:
             yield op.schema, _run(op, readers)
     finally:
         _end(readers)

@@ -39,12 +39,19 @@ THREADS_MAX = 1 << 10
 MAX_PENDING_MAX = 1 << 40
 DESIGNS = tuple(_native.DESIGNS)
 
-#: Designs that update windows in the order in which tuples arrive, and the functions for which that will not do.
-UNORDERED_DESIGNS = ("wiml",)
+#: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
+#: (In "sliced", `first` and `last` remember when their tuple came.)
 ORDERED = ("first", "last", "udf", "native_udf")
+CANNOT = {"wiml": ORDERED, "sliced": ("udf", "native_udf")}
+UNORDERED_DESIGNS = tuple(CANNOT)
 
-#: What "auto" stands for: the fastest that the functions allow (bench/bench_operator.py).
-AUTO = AUTO_ORDERED = "mq-lf"
+#: Designs whose state cannot be saved.
+UNSAVED_DESIGNS = ("sliced",)
+
+#: What "auto" stands for, the first that can run all functions: for operators, of which a snapshot may be wanted, and
+#: for `aggregate`, fastest first (bench/bench_pane_hive.py).
+AUTO = ("runs",)
+AUTO_AGGREGATE = ("sliced", "runs")
 
 
 class Operator:
@@ -361,15 +368,27 @@ def _in_range(name: str, value: int, most: int) -> int:
 
 def _design(design: str, query: Query) -> str:
     """The design by its name, if it can run the query's functions."""
-    ordered = {name: a for name, a in query.aggregates.items() if a.function in ORDERED}
     if design == "auto":
-        return AUTO_ORDERED if ordered else AUTO
+        return fastest(AUTO, query)
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
-    if ordered and design in UNORDERED_DESIGNS:
-        name, aggregate = next(iter(ordered.items()))
-        can = ", ".join(repr(d) for d in DESIGNS if d not in UNORDERED_DESIGNS)
-        raise ValueError(
-            f"{name} = {aggregate!r} depends on the order of tuples, which {design!r} does not keep; {can} do"
-        )
+    for name in _unfit(design, query):
+        can = ", ".join(map(repr, designs_for(query)))
+        what = f"{name} = {query.aggregates[name]!r}"
+        raise ValueError(f"{what} depends on the order of tuples, which {design!r} does not keep; {can} do")
     return design
+
+
+def designs_for(query: Query) -> list[str]:
+    """The designs that can run the query's functions."""
+    return [d for d in DESIGNS if not _unfit(d, query)]
+
+
+def fastest(designs: tuple[str, ...], query: Query) -> str:
+    """The first of the designs that can run the query's functions."""
+    return next(d for d in designs if not _unfit(d, query))
+
+
+def _unfit(design: str, query: Query) -> list[str]:
+    """The aggregates that the design cannot run."""
+    return [name for name, a in query.aggregates.items() if a.function in CANNOT.get(design, ())]

@@ -311,7 +311,7 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
 
 def _from_wire(array: pa.Array, type: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(type):
-        return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64()).view(type)
+        return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64(), safe=False).view(type)
     if type == pa.null():
         return pa.nulls(len(array))
-    return array.cast(type)
+    return array.cast(type, safe=False)  # the values came from such a column, or are as wide as they can be

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import reference
-from pystream.operator import DESIGNS, ORDERED, UNORDERED_DESIGNS
+from pystream.operator import CANNOT, DESIGNS, UNSAVED_DESIGNS
 
 TYPES = {
     "i": pa.int64(),
@@ -135,9 +135,9 @@ def inputs(draw: st.DrawFn, most: int = 5) -> list[list[dict[str, Any]]]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, most: int = 5, ordered: bool = True) -> Case:
-    """Any query on any input; with `ordered=False` only functions that do not depend on the order of tuples."""
-    functions = [(name, column) for name, column in FUNCTIONS if ordered or name not in ORDERED]
+def cases(draw: st.DrawFn, most: int = 5, without: tuple[str, ...] = ()) -> Case:
+    """Any query on any input, without some functions."""
+    functions = [(name, column) for name, column in FUNCTIONS if name not in without]
     window = ps.Window(draw(st.integers(1, 12)), draw(st.integers(1, 15)))
     keys = draw(st.lists(st.sampled_from(sorted(KEYS)), unique=True, max_size=3))
     aggregates, filters = {}, {}
@@ -147,7 +147,7 @@ def cases(draw: st.DrawFn, most: int = 5, ordered: bool = True) -> Case:
     if draw(st.booleans()) or not aggregates:
         where, filters["n"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
         aggregates["n"] = ps.count(where=where)
-    if ordered and draw(st.booleans()):
+    if "udf" not in without and draw(st.booleans()):
         aggregates["order"] = ps.udf(Collect)
     query = ps.Query(window, draw(st.permutations(keys)) or None, aggregates)
     rows = draw(inputs(most))
@@ -168,18 +168,20 @@ class Run:
         return {"design": self.design, "threads": self.threads}
 
     @property
-    def ordered(self) -> bool:
-        return any(a.function in ORDERED for a in self.case.query.aggregates.values())
+    def unfit(self) -> tuple[str, ...]:
+        """The designs that cannot go on with it from a snapshot."""
+        used = {a.function for a in self.case.query.aggregates.values()}
+        return (*UNSAVED_DESIGNS, *(d for d, functions in CANNOT.items() if used & set(functions)))
 
 
 @st.composite
-def ways(draw: st.DrawFn, ordered: bool = False) -> tuple[str, int]:
-    """A design, of those that keep the order if it must, and a number of threads."""
-    design = draw(st.sampled_from([d for d in DESIGNS if not ordered or d not in UNORDERED_DESIGNS]))
+def ways(draw: st.DrawFn, but: tuple[str, ...] = ()) -> tuple[str, int]:
+    """A design, but for some, and a number of threads."""
+    design = draw(st.sampled_from([d for d in DESIGNS if d not in but]))
     return design, draw(st.integers(1, 4)) if design == "tuml-mc" else 1
 
 
 @st.composite
 def runs(draw: st.DrawFn, most: int = 5) -> Run:
     design, threads = draw(ways())
-    return Run(draw(cases(most, ordered=design not in UNORDERED_DESIGNS)), design, threads)
+    return Run(draw(cases(most, without=CANNOT.get(design, ()))), design, threads)

@@ -24,7 +24,7 @@ from pystream.evaluation import experiments, measure, plot, report
 from pystream.evaluation.experiments import QUICK, Evaluation, Plan
 from pystream.evaluation.measure import Phases, Point, Setup
 from pystream.evaluation.workload import BATCH_ROWS_MAX, Schedule, Workload
-from pystream.operator import DESIGNS, UNORDERED_DESIGNS
+from pystream.operator import DESIGNS, designs_for
 from pystream.queries import PAPER
 
 # ---- what is injected ----
@@ -187,12 +187,12 @@ PLAN = Plan(
 def test_designs_take_turns_and_ratios_are_within_rounds(measured):
     evaluation = Evaluation(PLAN)
     evaluation.run()
-    ordered = [d for d in DESIGNS if d not in UNORDERED_DESIGNS]
+    ordered = designs_for(PAPER["k-OS"].query)
     first = [call[0] for call in measured[: 3 * len(ordered)]]
     assert first == ordered + ordered[1:] + ordered[:1] + ordered[2:] + ordered[:2]
     found = {(e["query"], e["inputs"], e["design"]): e for e in evaluation.results["designs"]}
     assert set(found) == {
-        (q, n, d) for q in PLAN.queries for n in (2, 3) for d in DESIGNS if q == "k-OI" or d not in UNORDERED_DESIGNS
+        (q, n, d) for q in PLAN.queries for n in (2, 3) for d in designs_for(PAPER[q].query)
     }
     entry = found["k-OS", 2, "tuml-sc"]
     assert entry["saturated"] == {"median": 3e4, "low": 1.5e4, "high": 3e4, "rounds": [3e4, 1.5e4, 3e4]}

@@ -9,7 +9,7 @@ import pytest
 
 import pystream as ps
 from pystream import reference
-from pystream.operator import DESIGNS, UNORDERED_DESIGNS
+from pystream.operator import designs_for
 from pystream.queries import HAS_MAIL, HAS_MAIL_OR_IP, IP, MAIL, PAPER
 from pystream.sample import SCHEMAS, comments, smart_meters
 

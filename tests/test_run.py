@@ -19,7 +19,7 @@ import pystream as ps
 from pystream import parquet_streams
 from pystream.cli import main
 from pystream.cli import run as run_module
-from pystream.operator import DESIGNS, UNORDERED_DESIGNS
+from pystream.operator import designs_for
 from pystream.parquet_streams import ParquetStreams
 from pystream.queries import PAPER
 from pystream.sample import comments, smart_meters
@@ -60,7 +60,7 @@ def store_apart(folder, streams, row_group_size=100):
 
 def allowed(query: str) -> list[str]:
     """The designs that run the query."""
-    return [d for d in DESIGNS if d not in UNORDERED_DESIGNS or not PAPER[query].order_sensitive]
+    return designs_for(PAPER[query].query)
 
 
 @pytest.mark.parametrize("query", PAPER)

@@ -17,8 +17,11 @@ from strategies import Collect
 
 import pystream as ps
 from pystream import _native
-from pystream.operator import DESIGNS, ORDERED, UNORDERED_DESIGNS
+from pystream.operator import DESIGNS as ALL_DESIGNS
+from pystream.operator import ORDERED, UNORDERED_DESIGNS, UNSAVED_DESIGNS
 from pystream.snapshot import _HEAD, MAGIC, VERSION
+
+DESIGNS = [d for d in ALL_DESIGNS if d not in UNSAVED_DESIGNS]
 
 SCHEMA = pa.schema(
     [("ts", pa.int64()), ("id", pa.string()), ("k", pa.string()), ("i", pa.int32()), ("f", pa.float64())],

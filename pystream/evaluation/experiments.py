@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pystream.evaluation.measure import Phases, Point, Setup, measure
 from pystream.evaluation.workload import Workload
-from pystream.operator import DESIGNS, UNORDERED_DESIGNS, Operator
+from pystream.operator import DESIGNS, Operator, designs_for
 from pystream.queries import PAPER
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Plan:
 
     def allowed(self, query: str) -> list[str]:
         """The designs that run a query."""
-        return [d for d in self.designs if d not in UNORDERED_DESIGNS or not PAPER[query].order_sensitive]
+        return [d for d in self.designs if d in designs_for(PAPER[query].query)]
 
     def thread_cells(self) -> list[tuple[str, int]]:
         """Queries and numbers of inputs for update threads: those of the paper, the order-sensitive ones."""
