@@ -228,6 +228,7 @@ const partial_kind *partial_kind_of(const aggregate *a) {
     case PS_FIRST:
     case PS_LAST: return type_is_bytes(a->type) ? &bytes_kinds[a->function] : &value_kinds[a->function];
     case PS_UDF:
+    case PS_NATIVE:
     case PS_FUNCTIONS: break;
   }
   return NULL;

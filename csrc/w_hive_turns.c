@@ -39,9 +39,10 @@ struct ps_w_hive {
 
 /* count; or the function over integers, over all values as doubles, and how many are not integers. */
 static bool functions_init(aggregates *functions, ps_function function) {
-  const ps_aggregate count = {PS_COUNT, -1, -1};
-  const ps_aggregate both[] = {
-      {function, COLUMN_INTEGER, -1}, {function, COLUMN_REAL, -1}, {PS_COUNT, COLUMN_IS_REAL, -1}};
+  const ps_aggregate count = {.function = PS_COUNT, .column = -1, .mask = -1};
+  const ps_aggregate both[] = {{.function = function, .column = COLUMN_INTEGER, .mask = -1},
+                               {.function = function, .column = COLUMN_REAL, .mask = -1},
+                               {.function = PS_COUNT, .column = COLUMN_IS_REAL, .mask = -1}};
   ps_query query = {.columns = COLUMNS, .column_types = column_types, .keys = 1, .aggregates = 3, .aggregate = both};
   if (function == PS_COUNT) {
     query.aggregates = 1;

@@ -163,7 +163,7 @@ def test_throughput_is_how_fast_windows_come_out(seconds, sustained):
 @pytest.fixture
 def measured(monkeypatch):
     """Measurements that come from a table: what each design takes, with a round that is half as fast."""
-    takes = {"mq": 1e4, "mq-lf": 2e4, "tuml-sc": 3e4, "tuml-mc": 5e3, "wiml": 4e4}
+    takes = {"mq": 1e4, "mq-lf": 2e4, "tuml-sc": 3e4, "tuml-mc": 5e3, "wiml": 4e4, "runs": 6e4, "sliced": 9e4}
     calls = []
 
     def fake(setup, workload, rate, phases):
@@ -191,9 +191,7 @@ def test_designs_take_turns_and_ratios_are_within_rounds(measured):
     first = [call[0] for call in measured[: 3 * len(ordered)]]
     assert first == ordered + ordered[1:] + ordered[:1] + ordered[2:] + ordered[:2]
     found = {(e["query"], e["inputs"], e["design"]): e for e in evaluation.results["designs"]}
-    assert set(found) == {
-        (q, n, d) for q in PLAN.queries for n in (2, 3) for d in designs_for(PAPER[q].query)
-    }
+    assert set(found) == {(q, n, d) for q in PLAN.queries for n in (2, 3) for d in designs_for(PAPER[q].query)}
     entry = found["k-OS", 2, "tuml-sc"]
     assert entry["saturated"] == {"median": 3e4, "low": 1.5e4, "high": 3e4, "rounds": [3e4, 1.5e4, 3e4]}
     assert entry["ratio"] == {"median": 3.0, "low": 3.0, "high": 3.0, "rounds": [3.0, 3.0, 3.0]}

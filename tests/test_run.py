@@ -58,18 +58,13 @@ def store_apart(folder, streams, row_group_size=100):
     return folder
 
 
-def allowed(query: str) -> list[str]:
-    """The designs that run the query."""
-    return designs_for(PAPER[query].query)
-
-
 @pytest.mark.parametrize("query", PAPER)
 def test_every_query_in_every_design_that_allows_it(query, tmp_path):
     streams = MAKERS[PAPER[query].dataset](3, 600, seed=2, span_s=25)
     data = store_mixed(tmp_path, streams)
     expected = ps.aggregate(PAPER[query].query, streams)
     assert expected.num_rows > 100
-    for design in allowed(query):
+    for design in designs_for(PAPER[query].query):
         out = tmp_path / f"{design}.arrow"
         said = invoke(query, "--data", data, "--out", out, "--design", design, "--threads", 2).output
         assert f"{query}: 600 tuples in, {expected.num_rows:,} rows out" in said

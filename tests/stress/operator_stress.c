@@ -127,7 +127,7 @@ typedef struct {
 static int64_t round_once(setup how, int64_t takes_max) {
   int32_t inputs = how.inputs;
   ps_type types[] = {PS_I64, PS_I64};
-  ps_aggregate count = {PS_COUNT, -1, -1};
+  ps_aggregate count = {.function = PS_COUNT, .column = -1, .mask = -1};
   ps_query query = {WINDOW, WINDOW, 2, types, 1, 1, &count};
   ps_operator *op;
   if (ps_operator_new(&query, inputs, how.design, how.threads, 64, &op) != PS_OK) abort();

@@ -186,7 +186,8 @@ static void read_all(run *r, const expected *all, int64_t windows) {
 
 static void round_once(int32_t threads, int64_t tuples, shape s, bool flat) {
   ps_type types[COLUMNS] = {PS_I64, PS_I64};
-  ps_aggregate each[2] = {{PS_COUNT, -1, -1}, {PS_SUM, 1, -1}};
+  ps_aggregate each[2] = {{.function = PS_COUNT, .column = -1, .mask = -1},
+                          {.function = PS_SUM, .column = 1, .mask = -1}};
   ps_query query = {s.size, s.advance, COLUMNS, types, 0, 2, each};
   aggregates functions;
   check(aggregates_init(&functions, &query), "no memory");
