@@ -340,7 +340,7 @@ def test_c_threads(stress, run):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("run", ["threads 4 3 2000 280", "threads 20 2 300 84", "flat 10000000"])
+@pytest.mark.parametrize("run", ["threads 4 3 2000 28", "threads 20 2 300 14", "flat 1000000"])
 def test_c_threads_for_long(stress, run):
     run_stress(stress, run, 1200)
 
