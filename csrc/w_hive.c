@@ -335,6 +335,7 @@ static ps_code take(w_hive *hive, win_set **out) {
   if (!hive->oldest) hive->oldest = node;
   READS(node->payload);
   *out = winset_of(node);
+  WRITES(node->payload);
   node->payload[0] = 0; /* the reader's: nobody looks at the winset of a delivered node (I3) */
   reclaim(hive);
   return PS_OK;
