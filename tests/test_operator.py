@@ -360,20 +360,27 @@ def test_output_outlives_the_operator():
     assert table.to_pylist() == [{"ts": 0, "k": 1, "n": 2}, {"ts": 10, "k": 1, "n": 1}]
 
 
-def run_python(code: str, **options) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+@pytest.fixture
+def run_python():
+    """Start Python on some code; whatever becomes of the test, the process does not outlive it."""
+    started = []
+
+    def run(code: str, **options) -> subprocess.Popen:
+        command = [sys.executable, "-c", textwrap.dedent(code)]
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **options))
+        return started[-1]
+
+    yield run
+    for child in started:
+        child.kill()
+        child.communicate()
 
 
-def test_ctrl_c_during_aggregate_ends_at_once_and_leaves_nothing():
+def test_ctrl_c_during_aggregate_ends_at_once_and_leaves_nothing(run_python):
     child = run_python(
         """
-        import gc, threading, pyarrow as pa, pystream as ps
+        import gc, signal, threading, pyarrow as pa, pystream as ps
         from pystream import _native
         from conftest import core_threads
         query = ps.Query(ps.Window(10), "k", {"n": ps.count()})
@@ -383,6 +390,7 @@ def test_ctrl_c_during_aggregate_ends_at_once_and_leaves_nothing():
                 ts += 1
                 if ts == 100:
                     print("running\\n", end="", flush=True)  # in one piece: two threads print
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
         try:
             ps.aggregate(query, [endless(), endless()])
         except KeyboardInterrupt:
@@ -394,12 +402,12 @@ def test_ctrl_c_during_aggregate_ends_at_once_and_leaves_nothing():
     )
     assert child.stdout.readline() == "running\n"
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=120)
     assert out.splitlines()[-2:] == ["interrupted", "threads 1 0 memory 0"], err
     assert child.returncode == 0
 
 
-def test_the_interpreter_ends_with_operators_alive():
+def test_the_interpreter_ends_with_operators_alive(run_python):
     child = run_python(
         """
         import pyarrow as pa, pystream as ps
@@ -410,12 +418,12 @@ def test_the_interpreter_ends_with_operators_alive():
         print("bye")
         """,
     )
-    assert child.communicate(timeout=20)[0] == "bye\n"
+    assert child.communicate(timeout=120)[0] == "bye\n"
     assert child.returncode == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_cannot_use_the_operator_and_does_not_hang():
+def test_a_forked_child_cannot_use_the_operator_and_does_not_hang(run_python):
     child = run_python(
         """
         import os, pyarrow as pa, pystream as ps
@@ -433,7 +441,7 @@ def test_a_forked_child_cannot_use_the_operator_and_does_not_hang():
         print(os.waitstatus_to_exitcode(status), sum(b.num_rows for b in op))
         """,
     )
-    assert child.communicate(timeout=20)[0] == "7 1\n"
+    assert child.communicate(timeout=120)[0] == "7 1\n"
 
 
 # ---- memory that runs out ----
