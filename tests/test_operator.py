@@ -389,7 +389,7 @@ def test_ctrl_c_during_aggregate_ends_at_once_and_leaves_nothing(run_python):
                 yield pa.RecordBatch.from_pydict({"ts": [ts], "k": [1]})
                 ts += 1
                 if ts == 100:
-                    print("running\n", end="", flush=True)  # in one piece: two threads print
+                    print("running\\n", end="", flush=True)  # in one piece: two threads print
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
         try:
             ps.aggregate(query, [endless(), endless()])

@@ -248,9 +248,10 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     """Interrupted while rows are written: exit code 130, one line, no half-written file."""
     store_apart(tmp_path, smart_meters(2, 5_000, seed=1))
     code = """if True:
-        import sys, time
+        import signal, sys, time
         from pystream import parquet_streams
         from pystream.cli import main
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
         part = parquet_streams.ParquetStreams.part
         def slow(self, group, number):
             if group.index == 20:
@@ -264,7 +265,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stderr.readline() == "started\n"
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=120)
     assert (child.returncode, out, err.replace("started\n", "")) == (130, "", "Interrupted.\n")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["stream-00.parquet", "stream-01.parquet"]
 

@@ -94,7 +94,7 @@ QUICK = Plan(
     factors=(0.5, 0.8, 1.0),
     rounds=3,
     seconds=0.7,
-    budget=165.0,
+    budget=150.0,
     tuples=100_000,
 )
 

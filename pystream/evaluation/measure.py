@@ -26,6 +26,9 @@ MAX_PENDING = 1 << 14
 #: Merging this share of what is injected counts as keeping up.
 KEPT_UP = 0.95
 
+#: Arrivals that make a line.
+LINE_BATCHES = 5
+
 #: Rows whose latency is looked up, evenly spread over the measuring phase.
 LATENCY_ROWS = 50_000
 
@@ -180,7 +183,7 @@ def _point(
     setup: Setup, workload: Workload, schedule: Schedule, reader: _Reader, before: _Moment, after: _Moment
 ) -> Point:
     batches = [(at, batch) for at, batch in reader.batches if before.at <= at < after.at]
-    throughput = _throughput(workload, batches)
+    throughput = _throughput(reader, before.at, after.at) * workload.per_second
     merged = throughput * (after.at - before.at)
     used = {name: after.threads[name] - before.threads.get(name, 0.0) for name in after.threads}
     return Point(
@@ -195,19 +198,22 @@ def _point(
     )
 
 
-def _throughput(workload: Workload, batches: list[tuple[float, pa.RecordBatch]]) -> float:
-    """Tuples per second, from how fast the starts of the windows that come out advance.
+def _throughput(reader: _Reader, begin: float, end: float) -> float:
+    """Event time per second: how fast the starts of the windows that come out advance.
 
-    That is the same for all designs, whatever they hold inside, and the line through all arrivals does not depend on
-    what happens at the two ends of the phase.
+    That means the same for all designs, whatever they hold inside. The slope of the line through the arrivals, which
+    does not depend on what happens just at the ends of the phase; if they are few, or come all at once on a busy
+    machine, simply how far the windows got from the beginning of the phase to its end.
     """
-    at = np.array([at for at, _ in batches])
-    start = np.array([float(batch.column(0)[-1].as_py()) for _, batch in batches])
-    if len(at) < 2 or at[-1] <= at[0]:
-        return 0.0
-    at -= at.mean()
-    slope = float((at * (start - start.mean())).sum() / (at * at).sum())
-    return max(0.0, slope) * workload.per_second
+    at = np.array([at for at, _ in reader.batches])
+    start = np.array([float(batch.column(0)[-1].as_py()) for _, batch in reader.batches])
+    inside = (begin <= at) & (at < end)
+    x, y = at[inside], start[inside]
+    if len(x) >= LINE_BATCHES and x[-1] - x[0] >= (end - begin) / 2:
+        x = x - x.mean()
+        return max(0.0, float((x * y).sum() / (x * x).sum()))
+    first = start[at < begin][-1] if (at < begin).any() else 0.0
+    return float(y[-1] - first) / (end - begin) if len(y) else 0.0
 
 
 def _latency(

@@ -58,5 +58,6 @@ def _latency(axis: Any, entries: list[dict[str, Any]], colours: dict[str, str]) 
         rates, latency = [p["rate"] / 1e3 for p in points], [p["latency_ms"]["mean"] for p in points]
         axis.plot(rates, latency, color=colours[e["design"]], marker="o", markersize=3)
     axis.set_xlabel(f"thousand tuples/s, {most} inputs")
-    axis.set_yscale("log")
+    if axis.lines and any(len(line.get_xdata()) for line in axis.lines):
+        axis.set_yscale("log")
     axis.grid(visible=True, alpha=0.3)
