@@ -22,6 +22,7 @@ DRIVERS = {
         *((f"{design} {threads} 4 2000 6", r"6 rounds of 4 x 2000 tuples") for design, threads in RUNS),
         *((f"{design} {threads} 1 2000 3", r"3 rounds of 1 x 2000 tuples") for design, threads in RUNS),
     ],
+    "run_gate_stress": [("3 2 1000 10", r"10 rounds of 3 x 1000 tuples, 2 readers")],
     "t_gate_stress": [
         ("threads 3 2 1500 28", r"28 rounds of 3 x 1500 tuples, 2 readers"),
         ("threads 1 1 3000 8", r"8 rounds of 1 x 3000 tuples, 1 readers"),
