@@ -4,8 +4,9 @@
 
 What is measured: from Arrow tables in memory, one per input, to an Arrow table of all windows, on the paper's k-OI,
 w-OI, W-OI and k-OS. Contestants take turns within a round, so that they meet the same load; a figure is the median of
-the rounds, with the quartiles beside it, and only ratios of one run mean something. Results are compared first, to the
-bit between the designs, to 1e-9 with the others, whose sums of floats depend on the order.
+the rounds, with the quartiles beside it, and only ratios of one run mean something. On a busy machine the processor
+time per tuple, of all threads, is the steadier figure; it does not show that threads run side by side. Results are
+compared first, to the bit between the designs, to 1e-9 with the others, whose sums of floats depend on the order.
 
     mq, sliced    ps.aggregate; mq on the first tenth of the tuples, because it is slow
     bare loop     bare_loop.c: one thread, input merged beforehand, keys as array indexes, plain double sums
@@ -218,30 +219,36 @@ def check(case: Case, runs: dict[str, tuple[Callable[[], pa.Table], int]]) -> di
     return verdict
 
 
-def measure(runs: dict[str, tuple[Callable[[], pa.Table], int]], rounds: int) -> dict[str, list[float]]:
-    """Million tuples per second, by round."""
-    rates: dict[str, list[float]] = {name: [] for name in runs}
+Figures = dict[str, list[tuple[float, float]]]
+
+
+def measure(runs: dict[str, tuple[Callable[[], pa.Table], int]], rounds: int) -> Figures:
+    """Million tuples per second, and nanoseconds of all processors per tuple, by round."""
+    figures: Figures = {name: [] for name in runs}
     for _ in range(rounds):
         for name, (run, tuples) in runs.items():
-            begin = time.perf_counter()
+            begin, cpu = time.perf_counter(), time.process_time()
             run()
-            rates[name].append(tuples / (time.perf_counter() - begin) / 1e6)
-    return rates
+            end, cpu_end = time.perf_counter(), time.process_time()
+            figures[name].append((tuples / (end - begin) / 1e6, (cpu_end - cpu) / tuples * 1e9))
+    return figures
 
 
-def report(case: Case, rates: dict[str, list[float]], verdict: dict[str, str]) -> dict[str, Any]:
+def report(case: Case, figures: Figures, verdict: dict[str, str]) -> dict[str, Any]:
     result: dict[str, Any] = {"query": case.id, "inputs": len(case.inputs)}
-    base = statistics.median(rates["sliced"])
-    for name, each in rates.items():
-        low, middle, high = statistics.quantiles(each, n=4) if len(each) > 1 else each * 3
-        ratio = [a / b for a, b in zip(rates["sliced"], each, strict=True)]
-        result[name] = {"median": middle, "quartiles": [low, high], "result": verdict.get(name, "reference")}
-        result[name]["sliced_is"] = statistics.median(ratio)
+    for name, each in figures.items():
+        rates, cpu = [r for r, _ in each], statistics.median(c for _, c in each)
+        low, middle, high = statistics.quantiles(rates, n=4) if len(rates) > 1 else rates * 3
+        ratio = statistics.median(ours / theirs for (ours, _), (theirs, _) in zip(figures["sliced"], each, strict=True))
+        cpu_ratio = cpu / statistics.median(c for _, c in figures["sliced"])
+        judged = verdict.get(name, "reference")
+        result[name] = {"M_per_s": middle, "quartiles": [low, high], "cpu_ns": cpu, "result": judged}
+        result[name] |= {"sliced_is": ratio, "sliced_is_by_cpu": cpu_ratio}
         print(
-            f"{case.id:5} {len(case.inputs):3} {name:10} {middle:8.1f} M/s  [{low:7.1f} {high:7.1f}]"
-            f"  sliced is {statistics.median(ratio):7.2f} x  {result[name]['result']}"
+            f"{case.id:5} {len(case.inputs):3} {name:10} {middle:8.1f} M/s [{low:7.1f} {high:7.1f}]"
+            f" {cpu:8.1f} cpu ns/tuple   sliced is {ratio:7.2f} x, by cpu {cpu_ratio:7.2f} x   {judged}",
+            flush=True,
         )
-    result["sliced"]["median"] = base
     return result
 
 

@@ -60,23 +60,8 @@ static inline bool exact_sum_add(ps_exact_sum *sum, double x) {
   return true;
 }
 
-/* A narrow sum, rounded. The top 63 bits, with a sticky last bit for the others, are rounded once by the conversion. */
-static inline double exact_sum_narrow_round(int128 narrow) {
-  uint128 magnitude = narrow < 0 ? -(uint128)narrow : (uint128)narrow;
-  uint64_t high = (uint64_t)(magnitude >> 64), low = (uint64_t)magnitude;
-  if (high == 0 && low >> 63 == 0) {
-    double exact = (double)(int64_t)low * 0x1p-80;
-    return narrow < 0 ? -exact : exact;
-  }
-  int zeros = high ? __builtin_clzll(high) : 64;
-  magnitude <<= zeros;
-  uint64_t top = (uint64_t)(magnitude >> 65) | ((magnitude << 63) != 0);
-  uint64_t scale = (uint64_t)(1023 + 65 - EXACT_SUM_NARROW_UNIT - zeros) << 52; /* a power of two */
-  double factor;
-  memcpy(&factor, &scale, sizeof factor);
-  double x = (double)(int64_t)top * factor;
-  return narrow < 0 ? -x : x;
-}
+/* A narrow sum, rounded: once, by the conversion, for the unit is a power of two. */
+static inline double exact_sum_narrow_round(int128 narrow) { return (double)narrow * 0x1p-80; }
 
 double exact_sum_round(const ps_exact_sum *sum);
 void exact_sum_clear(ps_exact_sum *sum); /* frees what it holds; it is an empty sum again */
