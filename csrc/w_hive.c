@@ -62,11 +62,11 @@ static void node_free(skip_node *node) {
 
 /* ---- making and freeing ---- */
 
-/* Heights are drawn in steps of 4. From an anchor to the last window of a call there are about as many nodes as windows
-   overlap, so that many levels keep a search short; how far threads drift apart does not matter. */
+/* From an anchor to the last window of a call there are about as many nodes as windows overlap, and as many again
+   between two nodes of full height; heights are drawn in steps of 4. How far threads drift apart does not matter. */
 static int32_t levels_for(int64_t size, int64_t advance) {
   int32_t levels = 2;
-  for (int64_t open = size / advance; open > 1 && levels < SKIP_LEVELS_MAX; open /= 4) levels++;
+  for (int64_t open = size / advance / 4; open > 0 && levels < SKIP_LEVELS_MAX; open /= 4) levels++;
   return levels;
 }
 
@@ -335,6 +335,7 @@ static ps_code take(w_hive *hive, win_set **out) {
   if (!hive->oldest) hive->oldest = node;
   READS(node->payload);
   *out = winset_of(node);
+  WRITES(node->payload);
   node->payload[0] = 0; /* the reader's: nobody looks at the winset of a delivered node (I3) */
   reclaim(hive);
   return PS_OK;

@@ -34,9 +34,9 @@ DRIVERS = {
         ("flat 20000", r"20000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
     ],
     "w_hive_stress": [
-        ("4 3000 14", r"14 rounds of 4 x 3000 tuples"),
-        ("1 3000 7", r"7 rounds of 1 x 3000 tuples"),
-        ("3 100000 flat", r"1 rounds of 3 x 100000 tuples"),
+        ("4 300 24", r"24 rounds of 4 x 300 tuples"),
+        ("1 1000 8", r"8 rounds of 1 x 1000 tuples"),
+        ("3 8000 flat", r"1 rounds of 3 x 8000 tuples"),
     ],
 }
 

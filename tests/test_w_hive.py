@@ -281,6 +281,19 @@ def test_overlapping_windows_of_a_long_search():
     assert drain(hive) == list(iter(model.next, None))
 
 
+def test_windows_are_found_again_wherever_searches_begin():
+    """Long enough for nodes of full height, to which threads move the begin of their searches."""
+    hive = ps.WHive(ps.Window(12, 1), ps.count(), 2)
+    model = Model(12, 1, "count", 2)
+    for ts, t in itertools.product(range(300), (0, 1, 1, 0)):
+        hive.update_windows(ts, "a", None, t)
+        model.update(ts, "a", None, t)
+    model.closed = [True, True]
+    hive.close(0)
+    hive.close(1)
+    assert drain(hive) == list(iter(model.next, None))
+
+
 # ---- bit for bit what aggregate() gives ----
 
 
