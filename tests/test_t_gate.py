@@ -329,10 +329,20 @@ def stress(request, tmp_path_factory):
     return driver
 
 
+def run_stress(stress, run, seconds):
+    done = subprocess.run([stress, *run.split()], capture_output=True, text=True, timeout=seconds, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("run", ["threads 3 2 200 56", "threads 8 1 100 28", "flat 30000"])
 def test_c_threads(stress, run):
-    done = subprocess.run([stress, *run.split()], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_stress(stress, run, 120)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("run", ["threads 4 3 2000 28", "threads 20 2 300 14", "flat 1000000"])
+def test_c_threads_for_long(stress, run):
+    run_stress(stress, run, 1200)
 
 
 # ---- memory ----
