@@ -129,12 +129,22 @@ def test_add_after_close_and_after_the_end(design):
         ({"inputs": 70000}, "inputs must be"),
         ({"max_pending": 0}, "max_pending must be"),
         ({"threads": 0}, "threads must be"),
-        ({"design": "fast"}, "unknown design 'fast'; there are 'auto', 'mq'"),
+        ({"threads": 5000}, "threads must be between 1 and 1024"),
+        ({"design": "fast"}, "unknown design 'fast'; there are 'auto', 'mq', 'mq-lf', 'tuml-sc', 'tuml-mc', 'wiml'"),
     ],
 )
 def test_numbers_out_of_range(arguments, message):
     with pytest.raises(ValueError, match=message):
         ps.Operator(COUNT, **{"inputs": 1, "schema": SCHEMA, **arguments})
+
+
+@pytest.mark.parametrize("aggregate", [ps.first("v"), ps.last("v"), ps.udf(dict)])
+def test_a_design_without_order_refuses_functions_that_need_it(aggregate):
+    query = ps.Query(ps.Window(10), "k", {"n": ps.count(), "it": aggregate})
+    message = r"it = \w+\(\w+\) depends on the order .* 'wiml' does not keep; 'mq', 'mq-lf', 'tuml-sc', 'tuml-mc' do"
+    with pytest.raises(ValueError, match=message):
+        ps.Operator(query, 1, SCHEMA, design="wiml")
+    assert ps.Operator(query, 1, SCHEMA, design="auto").design in set(DESIGNS) - set(UNORDERED_DESIGNS)
 
 
 def test_input_numbers_out_of_range():
@@ -274,7 +284,7 @@ def test_a_reader_that_stalls_stalls_the_inputs_and_nothing_is_lost(design):
                         break
                     except TimeoutError:
                         op.add(0, batch(fed), block=False)
-        assert 20 <= fed < 30  # ten in the queue, ten in the output, what was under way
+        assert 10 <= fed < 30  # ten pending, up to ten more in the output, what was under way
         feeder = threading.Thread(target=lambda: ([op.add(0, batch(i)) for i in range(fed, 1000)], op.close(0)))
         feeder.start()
         assert [row["ts"] for row in rows(op)] == list(range(1000))
@@ -317,6 +327,16 @@ def test_abandoned_operators_leave_nothing(design, nothing_left):
         op.add(1, batch(1))
         del op
     gc.collect()
+
+
+@pytest.mark.parametrize("operators", [20, pytest.param(200, marks=pytest.mark.deep)])
+def test_many_operators_opened_and_dropped_leave_nothing(design, operators, nothing_left):
+    for i in range(operators):
+        op = ps.Operator(COUNT, 4, SCHEMA, design=design, threads=3)
+        for input in range(i % 5):
+            op.add(input % 4, batch(1, 2, 3 + i))
+        if i % 3:
+            op.end()
 
 
 def test_exceptions_leave_nothing(nothing_left):
