@@ -174,7 +174,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="how often each design has its turn (7)")
     parser.add_argument("--tuples", type=int, help="per run; half as many for skip_list (2000000)")
     parser.add_argument("--warmup", type=float, help="seconds of warm-up in each Java run (3)")
-    parser.add_argument("--pending", type=int, default=4096, help="how far an input may run ahead (4096)")
+    parser.add_argument("--pending", type=int, default=65_536, help="how far an input may run ahead (65536)")
     parser.add_argument("--out", type=Path, default=Path(), help="folder for the results (here)")
     options = parser.parse_args()
     defaults = ([1, 5, 20], 3, 200_000, 1.0) if options.quick else ([1, 2, 5, 10, 15, 20], 7, 2_000_000, 3.0)
