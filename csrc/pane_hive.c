@@ -328,7 +328,7 @@ ps_code pane_hive_combine(pane_hive *h, int64_t start, out_rows *rows, ps_fault 
     if (code == PS_NO_MEMORY) return code;
     if (code != PS_OK && row < failed_row) { /* the first row that fails is named, in it the first aggregate */
       failed_row = row;
-      *fault = (ps_fault){.ts = start, .aggregate = a};
+      *fault = (ps_fault){.ts = start, .aggregate = a, .key = key_table_at(r->roster.table, keys.keys[row])};
     }
   }
   if (failed_row < INT64_MAX) return PS_OVERFLOW;
