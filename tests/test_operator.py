@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from conftest import patience
 
 import pystream as ps
 from pystream import _native, reference
@@ -41,16 +42,11 @@ def rows(batches) -> list[dict]:
 def wait_for(op: ps.Operator, n: int) -> list[dict]:
     """Poll until n rows are there. What is waited for must come: readiness, not time, is what the tests are about."""
     got = []
-    while len(got) < n:
+    for _ in patience():
         got += rows(op.poll())
+        if len(got) >= n:
+            break
     return got
-
-
-def settled(op: ps.Operator) -> list[dict]:
-    """What poll gives once the merge has nothing left that it could do."""
-    while op.stats()["pending"]:
-        time.sleep(0.001)
-    return rows(op.poll())
 
 
 # ---- refusals ----
@@ -193,8 +189,10 @@ def test_an_input_that_has_sent_nothing_holds_everything_back(design):
 
 
 def settled_to(op: ps.Operator, pending: int) -> list[dict]:
-    while op.stats()["pending"] != pending:
-        time.sleep(0.001)
+    """What poll gives once no more than so many tuples are pending."""
+    for _ in patience():
+        if op.stats()["pending"] == pending:
+            break
     return rows(op.poll())
 
 
@@ -384,15 +382,15 @@ def test_ctrl_c_during_aggregate_ends_at_once_and_leaves_nothing(run_python):
         from pystream import _native
         from conftest import core_threads
         query = ps.Query(ps.Window(10), "k", {"n": ps.count()})
-        def endless(ts=0):
+        def endless(tell, ts=0):
             while True:
                 yield pa.RecordBatch.from_pydict({"ts": [ts], "k": [1]})
                 ts += 1
-                if ts == 100:
-                    print("running\\n", end="", flush=True)  # in one piece: two threads print
+                if ts == 100 and tell:
+                    print("running", flush=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
         try:
-            ps.aggregate(query, [endless(), endless()])
+            ps.aggregate(query, [endless(True), endless(False)])
         except KeyboardInterrupt:
             print("interrupted")
         gc.collect()

@@ -6,6 +6,7 @@ import time
 
 import pyarrow as pa
 import pytest
+from conftest import patience
 
 import pystream as ps
 from pystream.operator import DESIGNS
@@ -25,8 +26,9 @@ def alarm(*ts: int, meter: str = "SM1") -> dict[str, list]:
 
 def settled(op: ps.Operator, pending: int) -> ps.Operator:
     """Wait until so many tuples are pending: the operator has done what it can with the others."""
-    while op.stats()["pending"] != pending:
-        time.sleep(0.001)
+    for _ in patience():
+        if op.stats()["pending"] == pending:
+            break
     return op
 
 
@@ -70,8 +72,10 @@ def test_the_example_of_the_paper_step_by_step(design):
 
 def rows(op: ps.Operator, n: int) -> list[dict]:
     got = []
-    while len(got) < n:
+    for _ in patience():
         got += [row for batch in op.poll() for row in batch.to_pylist()]
+        if len(got) >= n:
+            break
     return got
 
 
@@ -126,8 +130,9 @@ def test_a_dead_input_is_explained_and_closing_it_releases_everything(design):
 
 
 def settled_stall(op: ps.Operator) -> ps.Stall:
-    while op.stats()["pending"] != op.explain_stall().waiting:
-        time.sleep(0.001)
+    for _ in patience():
+        if op.stats()["pending"] == op.explain_stall().waiting:
+            break
     return op.explain_stall()
 
 

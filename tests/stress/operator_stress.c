@@ -1,7 +1,8 @@
 /*
  * operator_stress.c - an operator under real threads, for the sanitizer builds: every input has a thread that adds
- * small batches, one thread reads, one takes snapshots, and some rounds are cancelled half-way. Ends with 0 if no tuple
- * was lost or doubled.
+ * small batches, one thread reads (in every other round as an event loop does, woken through a pipe), one takes
+ * snapshots, and some rounds are cancelled half-way. A native udf counts too, in the designs that keep the order. Ends
+ * with 0 if no tuple was lost or doubled.
  *
  *   operator_stress DESIGN THREADS INPUTS TUPLES ROUNDS       DESIGN: its number in ps_design
  */
@@ -11,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef struct {
   ps_operator *op;
@@ -100,19 +102,66 @@ static void *save(void *argument) {
   return NULL;
 }
 
+/* ---- a native udf that counts; it fails if tuples come out of order ---- */
+
+typedef struct {
+  int64_t n, latest;
+} counted;
+
+static int32_t process(void *state, int64_t ts, const uint64_t *values, const uint8_t *nulls) {
+  counted *c = state;
+  if (ts < c->latest || nulls[0] || values[0] >= KEYS) return 1;
+  c->latest = ts;
+  c->n++;
+  return 0;
+}
+
+static int32_t produce(const void *state, uint64_t *result, uint8_t *null) {
+  const counted *c = state;
+  *result = (uint64_t)c->n;
+  *null = 0;
+  return 0;
+}
+
+/* ---- reading ---- */
+
+/* Sleeps until take has something to say. */
+static void wait_at_pipe(ps_operator *op) {
+  int ends[2];
+  char byte;
+  if (pipe(ends) != 0 || ps_operator_watch(op, ends[1]) != PS_OK || read(ends[0], &byte, 1) != 1) abort();
+  ps_operator_watch(op, -1);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+/* The counts of all rows; -1 if the two functions disagree. */
+static int64_t add_up(const struct ArrowArray *rows) {
+  int64_t sum = 0;
+  const int64_t *n = rows->children[2]->buffers[1], *native = n;
+  if (rows->n_children > 3) native = rows->children[3]->buffers[1];
+  for (int64_t i = 0; i < rows->length; i++) {
+    if (n[i] != native[i]) return -1;
+    sum += n[i];
+  }
+  return sum;
+}
+
 /* Reads to the end, or cancels after so many takes; the sum of all counts, or -1. */
-static int64_t read_all(ps_operator *op, int64_t takes_max) {
+static int64_t read_all(ps_operator *op, int64_t takes_max, bool at_pipe) {
   int64_t sum = 0;
   for (int64_t takes = 0;; takes++) {
     struct ArrowArray rows = {0}, journal = {0};
     ps_fault fault;
     if (takes == takes_max) ps_operator_cancel(op);
-    ps_code code = ps_operator_take(op, 10, &rows, &journal, &fault);
+    ps_code code = ps_operator_take(op, at_pipe ? 0 : 10, &rows, &journal, &fault);
     if (code == PS_END) return sum;
+    if (code == PS_EMPTY && at_pipe) wait_at_pipe(op);
     if (code == PS_EMPTY) continue;
     if (code != PS_OK) return -1;
-    const int64_t *n = rows.children[2]->buffers[1];
-    for (int64_t i = 0; i < rows.length; i++) sum += n[i];
+    int64_t more = add_up(&rows);
+    if (more < 0) return -1;
+    sum += more;
     ps_arrow_release(&rows);
     ps_arrow_release(&journal);
   }
@@ -124,11 +173,12 @@ typedef struct {
   int64_t tuples;
 } setup;
 
-static int64_t round_once(setup how, int64_t takes_max) {
-  int32_t inputs = how.inputs;
+static int64_t round_once(setup how, int64_t takes_max, bool at_pipe) {
+  int32_t inputs = how.inputs, key = 1;
   ps_type types[] = {PS_I64, PS_I64};
-  ps_aggregate count = {.function = PS_COUNT, .column = -1, .mask = -1};
-  ps_query query = {WINDOW, WINDOW, 2, types, 1, 1, &count};
+  ps_native native = {process, produce, sizeof(counted), 1, &key};
+  ps_aggregate counts[] = {{PS_COUNT, -1, -1, NULL}, {PS_NATIVE, 0, -1, &native}};
+  ps_query query = {WINDOW, WINDOW, 2, types, 1, how.design == PS_WIML || how.design == PS_SLICED ? 1 : 2, counts};
   ps_operator *op;
   if (ps_operator_new(&query, inputs, how.design, how.threads, 64, &op) != PS_OK) abort();
   pthread_t *threads = calloc((size_t)inputs, sizeof *threads);
@@ -140,7 +190,7 @@ static int64_t round_once(setup how, int64_t takes_max) {
   saver run = {.op = op, .inputs = inputs};
   pthread_t saving;
   pthread_create(&saving, NULL, save, &run);
-  int64_t sum = read_all(op, takes_max);
+  int64_t sum = read_all(op, takes_max, at_pipe);
   atomic_store(&run.done, true);
   pthread_join(saving, NULL);
   for (int32_t i = 0; i < inputs; i++) pthread_join(threads[i], NULL);
@@ -156,7 +206,7 @@ int main(int argc, char **argv) {
   int rounds = atoi(argv[5]);
   for (int i = 0; i < rounds; i++) {
     bool cancel = i % 3 == 2;
-    int64_t sum = round_once(how, cancel ? i : -1);
+    int64_t sum = round_once(how, cancel ? i : -1, i % 2 == 1);
     if (!cancel && sum != how.inputs * how.tuples) {
       printf("round %d: %lld tuples came out of %lld\n", i, (long long)sum, (long long)(how.inputs * how.tuples));
       return 1;
