@@ -119,7 +119,7 @@ def test_a_long_history_of_c_threads(structure, recorder):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_many_histories_of_c_threads(structure, seed, recorder):
     short_rounds(recorder, structure, 1500, seed)
