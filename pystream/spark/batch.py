@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from pystream.errors import PystreamError, SchemaError
-from pystream.operator import Operator
+from pystream.operator import ORDERED, Operator
 from pystream.plan import Plan
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
-ORDER_SENSITIVE = ("first", "last", "udf")
-
 #: How long to wait for room before looking for output, which may be what keeps the room.
 WAIT_S = 0.05
 
@@ -33,7 +31,7 @@ def aggregate(df: DataFrame, query: Query, stream: str = "stream", position: str
     """Aggregate a DataFrame; one row per window and key comes out, in no particular order.
 
     `stream` names the integer column that says which input a row belongs to, `position` the column that orders the rows
-    of one stream with equal timestamps; `first`, `last` and `udf` need both, because a DataFrame has no order.
+    of one stream with equal timestamps; functions that depend on the order (`first`, `last`, `udf`) need both: a DataFrame has none.
     """
     if df.isStreaming:
         raise PystreamError("aggregate takes batch DataFrames so far; this one is streaming")
@@ -48,7 +46,7 @@ def aggregate(df: DataFrame, query: Query, stream: str = "stream", position: str
 
 def _order(df: DataFrame, query: Query, stream: str, position: str | None) -> list[str]:
     """The columns to sort by. Where the order of equal timestamps shows nowhere, the timestamp is enough."""
-    sensitive = [f"{n} = {a!r}" for n, a in query.aggregates.items() if a.function in ORDER_SENSITIVE]
+    sensitive = [f"{n} = {a!r}" for n, a in query.aggregates.items() if a.function in ORDERED]
     if not sensitive:
         return [query.ts]
     if position is None:
@@ -64,7 +62,7 @@ def _columns_used(df: DataFrame, query: Query, order: list[str]) -> list[str]:
     aggregates = query.aggregates.values()
     if any(a.function == "udf" for a in aggregates):  # user code gets whole rows
         return list(df.columns)
-    used = {*order, *query.key, *(a.column for a in aggregates if a.column is not None)}
+    used = {*order, *query.key, *(c for a in aggregates for c in a.columns)}
     missing = used - set(df.columns)
     if missing:
         raise SchemaError(f"column {min(missing)!r} is missing; the DataFrame has {', '.join(map(repr, df.columns))}")
