@@ -65,7 +65,8 @@ static ps_code upout_tuple(tuml_sc *t, ps_operator *op, const t_gate_tuple *next
 static ps_code tuml_sc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   (void)number;
   tuml_sc *t = op->state;
-  ps_code code = upout_begin(op);
+  ps_code code = upout_complete(&t->upout, op, t_gate_position(t->in.gate, 0), fault); /* what a pause has left over */
+  if (code == PS_OK) code = upout_begin(op);
   if (code != PS_OK) return code;
   t_gate_tuple next;
   ps_code got = t_gate_get_next_ready_tuple(t->in.gate, 0, &next);

@@ -124,7 +124,7 @@ def from_bytes(blob: bytes) -> Snapshot:
     parts = _parts(_checked(blob))
     try:
         header = json.loads(next(parts))
-        schema, types = (pa.ipc.read_schema(pa.py_buffer(next(parts))) for _ in range(2))
+        schema, types = (_readable(pa.ipc.read_schema(pa.py_buffer(next(parts)))) for _ in range(2))
         windows = _batch(next(parts))
         rows = [_batch(next(parts)) for _ in range(_number(header["rows"]))]
         inputs = [_input(one, parts) for one in _list(header["inputs"])]
@@ -174,8 +174,16 @@ def _batch(part: bytes) -> pa.RecordBatch:
     """The one batch of a part."""
     with pa.ipc.open_stream(part) as reader:
         batch = reader.read_next_batch()
+    _readable(batch.schema)
     batch.validate(full=True)
     return batch
+
+
+def _readable(schema: pa.Schema) -> pa.Schema:
+    """The schema, if its names are text, which Arrow does not check."""
+    if not all(isinstance(name, str) for name in schema.names):
+        raise TypeError("a column has no name")
+    return schema
 
 
 def _list(value: Any) -> list[Any]:

@@ -17,7 +17,7 @@ class Stall:
     waiting: int
     #: Windows that are open.
     windows_open: int
-    #: The timestamp that it must reach for the first tuple or window to move.
+    #: The timestamp that it must reach for the first tuple, or if none waits the first window, to move.
     needs: int
     #: Other open inputs that are not there yet either.
     behind: tuple[int, ...]
@@ -44,10 +44,9 @@ def explain(stall: dict[str, int], inputs: list[dict[str, int]], windows: int, w
     if slowest < 0:
         return None
     end = _first_end(latest, *window)
-    late_windows = windows > 0 and end <= stall["next"]
-    if not stall["waiting"] and not late_windows:
+    if not stall["waiting"] and (windows == 0 or end > stall["next"]):
         return None
-    needs = min(stall["first"], end) if late_windows else stall["first"]
+    needs = stall["first"] if stall["waiting"] else end
     behind = [i for i, one in enumerate(inputs) if i != slowest and not one["closed"] and one["latest"] < needs]
     return Stall(slowest, None if latest < 0 else latest, stall["waiting"], windows, needs, tuple(behind))
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from pystream import _native
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("fast", max_examples=100, deadline=None, derandomize=True, suppress_health_check=QUIET)
@@ -51,6 +56,15 @@ def nothing_left():
     gc.collect()
     assert (threading.active_count(), core_threads()) == threads
     assert _native.memory_live() == memory
+
+
+def patience(seconds: float = 60) -> Iterator[None]:
+    """Look again and again for what must come. That it never comes is a failure, not a test that hangs."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.001)
+    pytest.fail("waited in vain")
 
 
 def core_threads() -> int:

@@ -130,21 +130,3 @@ def test_float_sums_equal_fsum(design):
     for row in result:
         group = values[(ts // 100 * 100 == row["ts"]) & (meter == row["meter"])].tolist()
         assert (row["sum"], row["avg"]) == (math.fsum(group), math.fsum(group) / len(group))
-
-
-@designs
-def test_windows_as_in_the_paper(design):
-    """Two inputs, size 3, advance 2, tuples <4, SM1> and <6, SM1>: the first is ready, the second is not."""
-    query = ps.Query(ps.Window(size=3, advance=2), "meter", {"alarms": ps.count()})
-    schema = pa.schema([("ts", pa.int64()), ("meter", pa.string())])
-    with ps.Operator(query, inputs=2, schema=schema, design=design) as op:
-        op.add(0, {"ts": [4], "meter": ["SM1"]})
-        op.add(1, {"ts": [6], "meter": ["SM1"]})
-        op.close(0)
-        op.close(1)
-        rows = [row for batch in op for row in batch.to_pylist()]
-    assert rows == [
-        {"ts": 2, "meter": "SM1", "alarms": 1},
-        {"ts": 4, "meter": "SM1", "alarms": 2},
-        {"ts": 6, "meter": "SM1", "alarms": 1},
-    ]

@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from conftest import patience
 
 import pystream as ps
 from pystream import _native, reference
-from pystream.operator import CANNOT, DESIGNS
+from pystream.operator import CANNOT, DESIGNS, UNORDERED_DESIGNS
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
 COUNT = ps.Query(ps.Window(10, 10), "k", {"n": ps.count()})
@@ -41,16 +42,11 @@ def rows(batches) -> list[dict]:
 def wait_for(op: ps.Operator, n: int) -> list[dict]:
     """Poll until n rows are there. What is waited for must come: readiness, not time, is what the tests are about."""
     got = []
-    while len(got) < n:
+    for _ in patience():
         got += rows(op.poll())
+        if len(got) >= n:
+            break
     return got
-
-
-def settled(op: ps.Operator) -> list[dict]:
-    """What poll gives once the merge has nothing left that it could do."""
-    while op.stats()["pending"]:
-        time.sleep(0.001)
-    return rows(op.poll())
 
 
 # ---- refusals ----
@@ -129,12 +125,22 @@ def test_add_after_close_and_after_the_end(design):
         ({"inputs": 70000}, "inputs must be"),
         ({"max_pending": 0}, "max_pending must be"),
         ({"threads": 0}, "threads must be"),
-        ({"design": "fast"}, "unknown design 'fast'; there are 'auto', 'mq'"),
+        ({"threads": 5000}, "threads must be between 1 and 1024"),
+        ({"design": "fast"}, "unknown design 'fast'; there are 'auto', 'mq', 'mq-lf', 'tuml-sc', 'tuml-mc', 'wiml'"),
     ],
 )
 def test_numbers_out_of_range(arguments, message):
     with pytest.raises(ValueError, match=message):
         ps.Operator(COUNT, **{"inputs": 1, "schema": SCHEMA, **arguments})
+
+
+@pytest.mark.parametrize("aggregate", [ps.first("v"), ps.last("v"), ps.udf(dict)])
+def test_a_design_without_order_refuses_functions_that_need_it(aggregate):
+    query = ps.Query(ps.Window(10), "k", {"n": ps.count(), "it": aggregate})
+    message = r"it = \w+\(\w+\) depends on the order .* 'wiml' does not keep; 'mq', 'mq-lf', .*'runs' do"
+    with pytest.raises(ValueError, match=message):
+        ps.Operator(query, 1, SCHEMA, design="wiml")
+    assert ps.Operator(query, 1, SCHEMA, design="auto").design in set(DESIGNS) - set(UNORDERED_DESIGNS)
 
 
 def test_input_numbers_out_of_range():
@@ -183,8 +189,10 @@ def test_an_input_that_has_sent_nothing_holds_everything_back(design):
 
 
 def settled_to(op: ps.Operator, pending: int) -> list[dict]:
-    while op.stats()["pending"] != pending:
-        time.sleep(0.001)
+    """What poll gives once no more than so many tuples are pending."""
+    for _ in patience():
+        if op.stats()["pending"] == pending:
+            break
     return rows(op.poll())
 
 
@@ -274,7 +282,7 @@ def test_a_reader_that_stalls_stalls_the_inputs_and_nothing_is_lost(design):
                         break
                     except TimeoutError:
                         op.add(0, batch(fed), block=False)
-        assert 20 <= fed < 30  # ten in the queue, ten in the output, what was under way
+        assert 10 <= fed < 30  # ten pending, up to ten more in the output, what was under way
         feeder = threading.Thread(target=lambda: ([op.add(0, batch(i)) for i in range(fed, 1000)], op.close(0)))
         feeder.start()
         assert [row["ts"] for row in rows(op)] == list(range(1000))
@@ -319,6 +327,16 @@ def test_abandoned_operators_leave_nothing(design, nothing_left):
     gc.collect()
 
 
+@pytest.mark.parametrize("operators", [20, pytest.param(200, marks=pytest.mark.deep)])
+def test_many_operators_opened_and_dropped_leave_nothing(design, operators, nothing_left):
+    for i in range(operators):
+        op = ps.Operator(COUNT, 4, SCHEMA, design=design, threads=3)
+        for input in range(i % 5):
+            op.add(input % 4, batch(1, 2, 3 + i))
+        if i % 3:
+            op.end()
+
+
 def test_exceptions_leave_nothing(nothing_left):
     def broken():
         yield batch(1)
@@ -357,14 +375,14 @@ def test_ctrl_c_during_aggregate_ends_at_once_and_leaves_nothing():
         from pystream import _native
         from conftest import core_threads
         query = ps.Query(ps.Window(10), "k", {"n": ps.count()})
-        def endless(ts=0):
+        def endless(tell, ts=0):
             while True:
                 yield pa.RecordBatch.from_pydict({"ts": [ts], "k": [1]})
                 ts += 1
-                if ts == 100:
+                if ts == 100 and tell:
                     print("running", flush=True)
         try:
-            ps.aggregate(query, [endless(), endless()])
+            ps.aggregate(query, [endless(True), endless(False)])
         except KeyboardInterrupt:
             print("interrupted")
         gc.collect()

@@ -8,11 +8,11 @@ import itertools
 import random
 import struct
 import threading
-import time
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from conftest import patience
 from strategies import Collect
 
 import pystream as ps
@@ -83,8 +83,9 @@ def half_way(q: ps.Query, design: str = "mq", threads: int = 2, **options) -> ps
     op = ps.Operator(q, INPUTS, SCHEMA, design=design, threads=threads, **options)
     feed(op, [t.slice(0, 20) for t in tuples()], 3)
     op.heartbeat(1, 60)
-    while op.stats()["pending"] != op.explain_stall().waiting:
-        time.sleep(0.001)
+    for _ in patience():
+        if op.stats()["pending"] == op.explain_stall().waiting:
+            break
     return op
 
 
@@ -118,7 +119,7 @@ def test_a_reader_that_stalls_does_not_stop_a_snapshot_and_memory_stays_bounded(
                 fed += 1
             except TimeoutError:
                 blob = op.snapshot()
-        assert fed < 40
+        assert fed < 30  # ten pending, up to ten in the output, what was under way
         with ps.Operator.restore(q, blob, max_pending=5) as other:
             assert [row["ts"] for b in finish(other) for row in b.to_pylist()] == list(range(fed))
         assert [row["ts"] for b in finish(op) for row in b.to_pylist()] == list(range(fed))

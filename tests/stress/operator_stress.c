@@ -1,12 +1,14 @@
 /*
  * operator_stress.c - an operator under real threads, for the sanitizer builds: every input has a thread that adds
- * small batches, one thread reads, and some rounds are cancelled half-way. Ends with 0 if no tuple was lost or doubled.
+ * small batches, one thread reads, one takes snapshots, and some rounds are cancelled half-way. Ends with 0 if no tuple
+ * was lost or doubled.
  *
  *   operator_stress DESIGN THREADS INPUTS TUPLES ROUNDS       DESIGN: its number in ps_design
  */
 #include "base.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +17,12 @@ typedef struct {
   int32_t input;
   int64_t tuples;
 } feeder;
+
+typedef struct {
+  ps_operator *op;
+  int32_t inputs;
+  atomic_bool done;
+} saver;
 
 enum { KEYS = 7, WINDOW = 10, BATCH = 5 };
 
@@ -75,6 +83,23 @@ static void *feed(void *argument) {
   return NULL;
 }
 
+static void drop(ps_code code, struct ArrowArray *a) {
+  if (code != PS_OK) abort();
+  ps_arrow_release(a);
+}
+
+/* Snapshots, one after the other, until the operator is done with or cancelled. */
+static void *save(void *argument) {
+  saver *run = argument;
+  while (!atomic_load(&run->done) && ps_operator_pause(run->op) == PS_OK) {
+    struct ArrowArray out = {0};
+    drop(ps_operator_save_windows(run->op, &out), &out);
+    for (int32_t i = 0; i < run->inputs; i++) drop(ps_operator_save_pending(run->op, i, &out), &out);
+    ps_operator_resume(run->op);
+  }
+  return NULL;
+}
+
 /* Reads to the end, or cancels after so many takes; the sum of all counts, or -1. */
 static int64_t read_all(ps_operator *op, int64_t takes_max) {
   int64_t sum = 0;
@@ -112,7 +137,12 @@ static int64_t round_once(setup how, int64_t takes_max) {
     feeders[i] = (feeder){op, i, how.tuples};
     pthread_create(&threads[i], NULL, feed, &feeders[i]);
   }
+  saver run = {.op = op, .inputs = inputs};
+  pthread_t saving;
+  pthread_create(&saving, NULL, save, &run);
   int64_t sum = read_all(op, takes_max);
+  atomic_store(&run.done, true);
+  pthread_join(saving, NULL);
   for (int32_t i = 0; i < inputs; i++) pthread_join(threads[i], NULL);
   ps_operator_free(op);
   free(threads);
