@@ -154,7 +154,7 @@ def duckdb_panes(case: Case) -> Callable[[], pa.Table]:
     def run() -> pa.Table:
         with duckdb.connect() as db:
             db.register("t", t)
-            return db.execute(sql).to_arrow_table()
+            return db.sql(sql).to_arrow_table()
 
     return run
 
