@@ -34,7 +34,7 @@ UNORDERED_DESIGNS = ("wiml",)
 ORDERED = ("first", "last", "udf")
 
 #: What "auto" stands for: the fastest that the functions allow (bench/bench_operator.py).
-AUTO = AUTO_ORDERED = "mq-lf"
+AUTO = AUTO_ORDERED = "tuml-sc"
 
 
 class Operator:
