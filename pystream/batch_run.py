@@ -33,7 +33,8 @@ def aggregate(
     """Aggregate the inputs to the end.
 
     An input is an Arrow table, batch or stream (pyarrow, Polars, pandas, DuckDB, ...), a dict of NumPy arrays, or an
-    iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads.
+    iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads
+    (see `Operator`).
     """
     if isinstance(inputs, pa.Table | pa.RecordBatch | dict) or not hasattr(inputs, "__iter__"):
         raise TypeError("inputs is a list of inputs: aggregate(query, [table]) for one")

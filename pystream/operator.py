@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import os
 import threading
 import time
 from collections import deque
@@ -40,7 +41,11 @@ AUTO = AUTO_ORDERED = "tuml-sc"
 class Operator:
     """Aggregates `inputs` timestamp-sorted streams in one pass; rows come out as soon as their window is complete.
 
-    Use it as a context manager: leaving the block ends the operator, its thread and every call that waits on it.
+    Use it as a context manager: leaving the block ends the operator, its threads and every call that waits on it.
+
+    `design` says how (see the README); the result does not depend on it. `threads` is the number of update threads of
+    "tuml-mc", half of the cores unless given; the other designs have none and ignore it. `max_pending` bounds the
+    tuples held per input and the rows that wait to be read.
 
     >>> with ps.Operator(query, inputs=2, schema=schema) as op:
     ...     op.add(0, batch)
@@ -63,7 +68,7 @@ class Operator:
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
         self.design = _design(design, query)
         max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
-        threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
+        threads = _in_range("threads", _half_the_cores() if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
@@ -151,13 +156,16 @@ class Operator:
     def poll(self) -> list[pa.RecordBatch]:
         """The rows that are finished now; never blocks."""
         out = []
+        while self._ready:  # alone, so that no failure after them can take them along
+            batch = self._take(0)
+            out += [] if batch is None else [batch]
+        if out:
+            return out
         try:
-            while self._ready and (batch := self._take(0)) is not None:
-                out.append(batch)
             batch = self._take(0)
         except StopIteration:
-            return out
-        return out if batch is None else [*out, batch]
+            return []
+        return [] if batch is None else [batch]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
@@ -184,14 +192,13 @@ class Operator:
             raise self._error(fault, None, None) from None
 
     def _gather(self) -> None:
-        """Take what is finished and keep it for whoever reads next; it counts as not taken."""
+        """Take what is finished and keep it for whoever reads next; it counts as not taken. Raises what poll would."""
         try:
-            batch = self._take_next(0)
+            while (batch := self._take_next(0)) is not None:
+                self._ready.append(batch)
+                self._handle.keep(sum(batch.num_rows for batch in self._ready))
         except StopIteration:
             return
-        if batch is not None:
-            self._ready.append(batch)
-            self._handle.keep(sum(batch.num_rows for batch in self._ready))
 
     def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
         columns = self._plan.typed(wire)
@@ -247,7 +254,8 @@ class Operator:
         try:
             return snapshot.take(self)
         except _native.Fault as fault:
-            self._take(0)  # says why, if it has ended by a failure
+            with self._reading:
+                self._gather()  # says why, if it has ended by a failure
             raise self._error(fault, None, None) from None
 
     @classmethod
@@ -310,6 +318,10 @@ class Operator:
         return DisorderError(
             f"{where}: timestamp {fault.ts} {what}", input=input or 0, row=row, ts=fault.ts, latest=fault.latest
         )
+
+
+def _half_the_cores() -> int:
+    return max((os.cpu_count() or 1) // 2, 1)
 
 
 def _in_range(name: str, value: int, most: int) -> int:
