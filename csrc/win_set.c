@@ -83,7 +83,7 @@ win_set *win_set_new(const win_set_shape *shape, int64_t start, int32_t bucket_b
   return set;
 }
 
-static int64_t inserted(const win_set *set, int32_t thread) {
+int64_t win_set_inserted(const win_set *set, int32_t thread) {
   READS(set->nursery[thread]);
   int64_t windows = 0;
   for (const items *i = set->nursery[thread].windows; i; i = i->older) windows += i->used;
@@ -103,7 +103,7 @@ void win_set_free(win_set *set) {
   if (!set) return;
   for (int32_t i = 0; i < set->shape->threads; i++) {
     READS(set->nursery[i]);
-    if (set->shape->windows) ps_counter_add(set->shape->windows, -inserted(set, i));
+    if (set->shape->windows) ps_counter_add(set->shape->windows, -win_set_inserted(set, i));
     drop_states(set, set->nursery[i].states);
     items_free(set->nursery[i].states);
     items_free(set->nursery[i].windows);
@@ -315,7 +315,7 @@ static bool collect_all(const win_set *set, window_row *to, int64_t *n) {
 
 ps_code win_set_output(win_set *set, int32_t keys, const ps_type *key_types, out_rows *rows, ps_fault *fault) {
   int64_t windows = 0;
-  for (int32_t t = 0; t < set->shape->threads; t++) windows += inserted(set, t);
+  for (int32_t t = 0; t < set->shape->threads; t++) windows += win_set_inserted(set, t);
   window_row *row = memory_new((size_t)windows * sizeof *row);
   if (!row) return PS_NO_MEMORY;
   int64_t n;

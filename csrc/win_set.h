@@ -77,6 +77,9 @@ window *win_set_find(win_set *set, const key *k);
 /* The window of the key, a new one if there is none. NULL when out of memory; the winset is as it was. */
 window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k);
 
+/* How many windows this thread has inserted. */
+int64_t win_set_inserted(const win_set *set, int32_t thread);
+
 /* Where the thread's state in the window is kept. */
 static inline uint8_t **win_set_lane(const win_set_shape *shape, window *w, int32_t thread) {
   return &w->lane[shape->lanes == 1 ? 0 : thread];

@@ -38,7 +38,8 @@ def aggregate(
     """Aggregate the inputs to the end.
 
     An input is an Arrow table, batch or stream (pyarrow, Polars, pandas, DuckDB, ...), a dict of NumPy arrays, or an
-    iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads.
+    iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads
+    (see `Operator`).
     """
     with results(query, inputs, design, threads, max_pending) as (schema, batches_out):
         return _table(schema, list(batches_out))

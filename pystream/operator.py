@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import operator
+import os
 import threading
 import time
 from collections import deque
@@ -57,7 +58,11 @@ AUTO_AGGREGATE = ("sliced", "runs")
 class Operator:
     """Aggregates `inputs` timestamp-sorted streams in one pass; rows come out as soon as their window is complete.
 
-    Use it as a context manager: leaving the block ends the operator, its thread and every call that waits on it.
+    Use it as a context manager: leaving the block ends the operator, its threads and every call that waits on it.
+
+    `design` says how (see the README); the result does not depend on it. `threads` is the number of update threads of
+    "tuml-mc", half of the cores unless given; the other designs have none and ignore it. `max_pending` bounds the
+    tuples held per input and the rows that wait to be read.
 
     >>> with ps.Operator(query, inputs=2, schema=schema) as op:
     ...     op.add(0, batch)
@@ -80,7 +85,7 @@ class Operator:
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
         self.design = _design(design, query)
         max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
-        threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
+        threads = _in_range("threads", _half_the_cores() if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
@@ -191,13 +196,16 @@ class Operator:
     def poll(self) -> list[pa.RecordBatch]:
         """The rows that are finished now; never blocks."""
         out = []
+        while self._ready:  # alone, so that no failure after them can take them along
+            batch = self._take(0)
+            out += [] if batch is None else [batch]
+        if out:
+            return out
         try:
-            while self._ready and (batch := self._take(0)) is not None:
-                out.append(batch)
             batch = self._take(0)
         except StopIteration:
-            return out
-        return out if batch is None else [*out, batch]
+            return []
+        return [] if batch is None else [batch]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
@@ -228,14 +236,13 @@ class Operator:
             raise self._error(fault, None, None) from None
 
     def _gather(self) -> None:
-        """Take what is finished and keep it for whoever reads next; it counts as not taken."""
+        """Take what is finished and keep it for whoever reads next; it counts as not taken. Raises what poll would."""
         try:
-            batch = self._take_next(0)
+            while (batch := self._take_next(0)) is not None:
+                self._ready.append(batch)
+                self._handle.keep(sum(batch.num_rows for batch in self._ready))
         except StopIteration:
             return
-        if batch is not None:
-            self._ready.append(batch)
-            self._handle.keep(sum(batch.num_rows for batch in self._ready))
 
     def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
         try:
@@ -291,7 +298,8 @@ class Operator:
         try:
             return snapshot.take(self)
         except _native.Fault as fault:
-            self._take(0)  # says why, if it has ended by a failure
+            with self._reading:
+                self._gather()  # says why, if it has ended by a failure
             raise self._error(fault, None, None) from None
 
     @classmethod
@@ -357,6 +365,10 @@ class Operator:
         if _native.is_udf_failure(fault):
             return UdfError(f"{name}, {window}: user code gave {fault.user_code}")
         return SumOverflowError(f"{name} = {self.query.aggregates[name]!r} does not fit into int64 in the {window}")
+
+
+def _half_the_cores() -> int:
+    return max((os.cpu_count() or 1) // 2, 1)
 
 
 def _in_range(name: str, value: int, most: int) -> int:

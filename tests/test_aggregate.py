@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import itertools
 import math
+import random
 import time
 
 import numpy as np
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from strategies import Run, canonical, runs, ways
 
 import pystream as ps
+from pystream import reference
 from pystream.operator import CANNOT, DESIGNS, UNSAVED_DESIGNS
 
 designs = pytest.mark.parametrize("design", DESIGNS)
@@ -82,6 +86,60 @@ def taken_over(op: ps.Operator, way: tuple[str, int] | None) -> ps.Operator:
         return op
     op.end()
     return ps.Operator.restore(op.query, blob, design=way[0], threads=way[1])
+
+
+SAVED = tuple(d for d in DESIGNS if d not in UNSAVED_DESIGNS)
+LITTLE = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
+
+
+@pytest.mark.parametrize("seeds", [range(300), pytest.param(range(300, 20_300), marks=pytest.mark.deep)], ids=str)
+def test_any_calls_with_little_room(seeds):
+    """Back-pressure, heartbeats, closes, polls, statistics and snapshots in any order; every design, many times."""
+    for seed in seeds:
+        rng = random.Random(seed)
+        query = ps.Query(ps.Window(rng.randint(1, 8), rng.randint(1, 8)), "k", {"n": ps.count()})
+        inputs = [little_input(rng) for _ in range(rng.randint(1, 4))]
+        assert little_room(rng, query, inputs) == reference.aggregate(query, inputs), seed
+
+
+def little_input(rng: random.Random) -> list[dict]:
+    steps = [rng.choice([0, 0, 1, 2, 5]) for _ in range(rng.randint(0, 6))]
+    return [{"ts": ts, "k": rng.randint(0, 3)} for ts in itertools.accumulate(steps)]
+
+
+def little_way(rng: random.Random, designs: tuple[str, ...] = DESIGNS) -> dict:
+    return {"design": rng.choice(designs), "threads": rng.randint(1, 4), "max_pending": rng.choice([1, 3, 1000])}
+
+
+def little_room(rng: random.Random, query: ps.Query, inputs: list[list[dict]]) -> list[dict]:
+    op = ps.Operator(query, len(inputs), LITTLE, **little_way(rng))
+    todo = {i: list(rows) for i, rows in enumerate(inputs)}
+    got = []
+    while todo:
+        i, what = rng.choice(sorted(todo)), rng.random()
+        if what < 0.25:
+            op.heartbeat(i, rng.randint(0, todo[i][0]["ts"] if todo[i] else 40))
+        elif what < 0.4:
+            got += [row for batch in op.poll() for row in batch.to_pylist()]
+        elif what < 0.45:
+            if op.design not in UNSAVED_DESIGNS:
+                blob = op.snapshot()
+                op.end()
+                op = ps.Operator.restore(query, blob, **little_way(rng, SAVED))
+        elif what < 0.5:
+            assert op.stats()["pending"] >= 0
+            str(op.explain_stall())
+        elif todo[i]:
+            with contextlib.suppress(ps.BackpressureError):
+                n = rng.randint(1, len(todo[i]))
+                op.add(i, pa.RecordBatch.from_pylist(todo[i][:n], schema=LITTLE), block=False)
+                todo[i] = todo[i][n:]
+        else:
+            op.close(i)
+            del todo[i]
+    got += [row for batch in op for row in batch.to_pylist()]
+    op.end()
+    return got
 
 
 def digest(table: pa.Table) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import hashlib
 import itertools
 import random
 import struct
 import threading
+import zlib
 
 import numpy as np
 import pyarrow as pa
@@ -182,15 +184,47 @@ def test_before_the_first_tuple_and_after_the_last_row(design):
 def test_an_operator_that_failed_or_ended_has_no_snapshot():
     q = ps.Query(ps.Window(10), None, {"total": ps.sum("v")})
     op = ps.Operator(q, 1, pa.schema([("ts", pa.int64()), ("v", pa.int64())]))
-    op.add(0, {"ts": [1, 2], "v": [2**62, 2**62]})
+    op.add(0, {"ts": [1, 11, 12], "v": [1, 2**62, 2**62]})
     op.close(0)
     with pytest.raises(ps.SumOverflowError):
-        list(op)
+        for _ in patience():
+            op.snapshot()
+    assert [row for b in op.poll() for row in b.to_pylist()] == [{"ts": 0, "total": 1}]  # what came before stays
     with pytest.raises(ps.SumOverflowError):
-        op.snapshot()
+        op.poll()
     op.end()
     with pytest.raises(ps.ClosedError):
         op.snapshot()
+
+
+#: Written by the first version, with pending tuples, an open window with a wide sum, and two rows not read yet.
+VERSION_1 = (
+    b"c-p;H&ubGw6n?u&+7NOGv`P;}mp%26!)_H751K#0i%==0ZqrR0ve{j;yTnopy?78jcvZYs5Il&tUe%N6LA>-(M7)V!M3A1W?@eaf"
+    b"?K9gX7CJDQ{oZ@?e$6+Na4m{EuG7{4;9CjAc=Ti8rx(6@_dEK0f9u1UH=mZCUA8~|G2edue)IYEwFjEsvs*XsByMNTylSkQ-KM`B"
+    b"bn$cEwyK70EmRFNju6u?ez#n*n>Sk~X`Gdnj=SQ-E?La4o4(U_$<`;+M&j4wX5f>c9wdHD!g}B(Z4&v3=OON{x*hirHk^7Kh*YE?"
+    b"UJI3aqiP&RaPOiej}j&ABQeZ|d4dog_JIXxH~pglTB8P7zz}BB50hB7%%kqb_-)(d*$X0f8BxRWBA50ip(na)iQEpXFIdM~+Z%K|"
+    b"ouDhgfo8EuSznT>#ULS9vm0M}Jb-;1JGfQ^DnS{>pa4Y>eA4oW0Z|cu^YRxUhcm=^QQ{Zq1C4X!V@k@zcAO3LSHw9cBs%Q$YzzHt"
+    b"TLR~WtOAo_-?+%2BJ<O9TBlR{h|h6EIhJvbiyX<YCiPcRby_3VNn=hwS)V+dmc%c6wNLQc3pk?~j~Ulpij!eS{_rvm)g$9y|D71J"
+    b"`$Y8>@en2@F2h+_VOe;GTwdgI8`LNvE{kfZ2Tx^hG&meZ$R5QE8-*)!os#RATn%P#Fndd`)s#(+<po3F62mG!EWv(SUd`AKn@p}="
+    b"UUZ=PE%MK$_^FM?FFM!v^ytfTsY>}=>W)n^{@@D-o2b8+y0g=aE8?ML_g3C<o%^Kvd^-PLJ%UfCdB>@5t3&WM%;4>=<c^*?y7Do+"
+    b"t*}*NJXL#VnBHQ3Eas=i^fjix!Tim!c&mMQSYUNQ3Tq6*0IX&7Lu20xI|KGVc}!#b`k?*lp3LZ{^M5tl|Nm;DpRN5LT-M~-ANLOL"
+    b"!C*euGWh(k51+?J;4@^rzccJS2k}|GH^cIa-@S7gJX7|LB*?8_d#}&?TS{G1eEAFSL`dW"
+)
+
+
+def test_a_snapshot_of_the_first_version_is_still_read():
+    q = ps.Query(ps.Window(10), "k", {"n": ps.count(), "exact": ps.sum("f"), "low": ps.min("k")})
+    with ps.Operator.restore(q, zlib.decompress(base64.b85decode(VERSION_1))) as op:
+        stats = op.stats()
+        assert (stats["tuples_in"], stats["latest"], stats["position"]) == (6, [11, 30], (11, 0))
+        rows = [tuple(row.values()) for b in finish(op) for row in b.to_pylist()]
+    assert rows == [
+        (0, "a", 2, 0.0, "a"),
+        (0, None, 1, 0.1, None),
+        (10, "a", 1, 1e-300, "a"),
+        (10, "b\0", 1, 0.5, "b\0"),
+        (30, "a", 1, 2.0, "a"),
+    ]
 
 
 # ---- user objects ----

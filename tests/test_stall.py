@@ -37,7 +37,7 @@ def test_the_example_of_the_paper_step_by_step(design):
 
     windows   0: [0, 3)   2: [2, 5)   4: [4, 7)   6: [6, 9)
     """
-    with ps.Operator(ALARMS, inputs=2, schema=SCHEMA, design=design) as op:
+    with ps.Operator(ALARMS, inputs=2, schema=SCHEMA, design=design, threads=3) as op:
         # <4, SM1> arrives; the second input has sent nothing, so something earlier may still come
         op.add(0, alarm(4))
         assert op.stats()["pending"] == 1
@@ -80,7 +80,7 @@ def rows(op: ps.Operator, n: int) -> list[dict]:
 
 
 def test_stats(design):
-    with ps.Operator(ALARMS, inputs=3, schema=SCHEMA, design=design) as op:
+    with ps.Operator(ALARMS, inputs=3, schema=SCHEMA, design=design, threads=3) as op:
         assert op.stats() == {
             "tuples_in": 0,
             "pending": 0,
@@ -113,7 +113,7 @@ def test_stats(design):
 
 
 def test_a_dead_input_is_explained_and_closing_it_releases_everything(design):
-    with ps.Operator(ALARMS, inputs=4, schema=SCHEMA, design=design) as op:
+    with ps.Operator(ALARMS, inputs=4, schema=SCHEMA, design=design, threads=3) as op:
         assert op.explain_stall() is None  # nothing waits
         for input in (0, 1, 3):
             op.add(input, alarm(*range(100)))
@@ -139,7 +139,7 @@ def settled_stall(op: ps.Operator) -> ps.Stall:
 
 def test_windows_wait_although_no_tuple_does(design):
     """All tuples are merged; a window stays open because one input has not promised enough."""
-    with ps.Operator(ALARMS, inputs=3, schema=SCHEMA, design=design) as op:
+    with ps.Operator(ALARMS, inputs=3, schema=SCHEMA, design=design, threads=3) as op:
         op.add(0, alarm(1))
         op.heartbeat(1, 1)
         op.heartbeat(2, 1)
