@@ -31,7 +31,7 @@ def aggregate(df: DataFrame, query: Query, stream: str = "stream", position: str
     """Aggregate a DataFrame; one row per window and key comes out, in no particular order.
 
     `stream` names the integer column that says which input a row belongs to, `position` the column that orders the rows
-    of one stream with equal timestamps; what depends on the order (`first`, `last`, `udf`) needs both: a DataFrame has none.
+    of one stream with equal timestamps; `first`, `last` and udfs need both, because a DataFrame has no order.
     """
     if df.isStreaming:
         raise PystreamError("aggregate takes batch DataFrames so far; this one is streaming")
