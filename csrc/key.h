@@ -66,7 +66,7 @@ static inline const key *key_table_at(const key_table *t, uint32_t number) {
 void key_cache_init(key_cache *c, key_table *t);
 void key_cache_free(key_cache *c);
 
-/* Fills b->keys from columns 1..keys. False when out of memory. */
+/* Fills b->keys, for which it makes room if there is none, from columns 1..keys. False when out of memory. */
 bool key_cache_fill(key_cache *c, struct batch *b, int32_t keys);
 
 /* The key of one row; NULL when out of memory. */

@@ -124,6 +124,7 @@ class Plan:
         self.window = query.window.ticks(self.ts_type.unit if pa.types.is_timestamp(self.ts_type) else None)
         self.columns = [Column(query.ts, self.ts_type), *(Column(k, self._type_of(k)) for k in query.key)]
         self.udfs = {name: a for name, a in query.aggregates.items() if a.function == "udf"}
+        self._natives = {name for name, a in query.aggregates.items() if a.native}
         self.aggregates = [self._aggregate(n, a) for n, a in query.aggregates.items() if n not in self.udfs]
         if self.udfs:  # C sees one: the number of the window; pystream/user_windows.py does the rest
             self.aggregates.append(AggregatePlan("udf"))
@@ -256,8 +257,8 @@ class Plan:
 
     def _typed(self, wire: pa.RecordBatch, field: pa.Field) -> pa.Array:
         try:
-            return _from_wire(wire.column(field.name), field.type)
-        except pa.ArrowInvalid as error:  # results of ours always fit
+            return _from_wire(wire.column(field.name), field.type, safe=field.name in self._natives)
+        except pa.ArrowInvalid as error:
             raise UdfError(f"{field.name}: a result does not fit: {error}") from error
 
     def window_name(self, name: pa.RecordBatch) -> str:
@@ -309,9 +310,10 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
     return pc.fill_null(column, fill_value=False).combine_chunks()
 
 
-def _from_wire(array: pa.Array, type: pa.DataType) -> pa.Array:
+def _from_wire(array: pa.Array, type: pa.DataType, *, safe: bool = False) -> pa.Array:
+    """The array in an output type. Not `safe`: the values came from such a column, or are as wide as they can be."""
     if pa.types.is_temporal(type):
-        return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64(), safe=False).view(type)
+        return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64(), safe=safe).view(type)
     if type == pa.null():
         return pa.nulls(len(array))
-    return array.cast(type, safe=False)  # the values came from such a column, or are as wide as they can be
+    return array.cast(type, safe=safe)
