@@ -43,10 +43,10 @@ struct design {
   ps_code (*step)(ps_operator *op, int32_t number, ps_fault *fault);
 
   /* While paused (worker.h). Save calls `visit` for every window, starts never decreasing, until it gives false. Load
-     takes a window with this state, whose bytes then belong to the design: PS_OK, PS_NO_MEMORY, or PS_CORRUPT if starts
-     fall or the window is there already. Number says which udf window is the next. Absorbed: how many tuples of the
-     input, from the oldest that was not passed on, are in their windows; NULL: none. A design without save and load
-     refuses snapshots. */
+     takes a window with this state, whose bytes then belong to the design, starts never decreasing: PS_OK,
+     PS_NO_MEMORY, or PS_CORRUPT if the window is there already. Number says which udf window is the next. Absorbed: how
+     many tuples of the input, from the oldest that was not passed on, are in their windows; NULL: none. A design
+     without save and load refuses snapshots. */
   bool (*save)(ps_operator *op, window_visit visit, void *context);
   ps_code (*load)(ps_operator *op, int64_t start, const key *k, const uint8_t *state);
   void (*number)(ps_operator *op, int64_t next);

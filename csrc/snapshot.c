@@ -167,6 +167,10 @@ ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windo
   ps_code code = b && state ? PS_OK : PS_NO_MEMORY;
   for (int64_t row = 0; code == PS_OK && row < b->rows; row++) {
     fault->row = row;
+    if (row > 0 && batch_ts(b, row) < batch_ts(b, row - 1)) {
+      code = PS_CORRUPT;
+      break;
+    }
     code = load_window(op, batch_ts(b, row), column_bytes(&b->columns[KEY], row), column_bytes(&b->columns[STATE], row),
                        state, row);
   }

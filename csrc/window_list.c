@@ -135,7 +135,7 @@ bool window_list_each(const window_list *list, window_visit visit, void *context
 
 ps_code window_list_load(window_list *list, int64_t start, const key *k, const uint8_t *state) {
   winset *last = list->loaded;
-  if (last && start < last->start) return PS_CORRUPT;
+  assert(!last || start >= last->start);
   if (!last || start > last->start) {
     winset **link = winset_link(last ? &last->next : &list->first, start);
     if (!link) return PS_NO_MEMORY;

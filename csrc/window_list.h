@@ -59,7 +59,7 @@ void window_list_pop(window_list *list);
 /* Calls visit for every window, in order of their start, until it gives false. */
 bool window_list_each(const window_list *list, window_visit visit, void *context);
 
-/* Adds a window whose state is then the list's. PS_CORRUPT: it is there already, or the start is below the last one. */
+/* Adds a window whose state is then the list's, starts never decreasing. PS_CORRUPT: it is there already. */
 ps_code window_list_load(window_list *list, int64_t start, const key *k, const uint8_t *state);
 
 /* Puts the winset's rows in key order: start, key columns, aggregates. On failure *rows holds no row of it, and *fault

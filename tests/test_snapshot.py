@@ -13,6 +13,7 @@ import zlib
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from conftest import patience
 from strategies import Collect
@@ -21,7 +22,7 @@ import pystream as ps
 from pystream import _native
 from pystream.operator import DESIGNS as ALL_DESIGNS
 from pystream.operator import ORDERED, UNORDERED_DESIGNS, UNSAVED_DESIGNS
-from pystream.snapshot import _HEAD, MAGIC, VERSION
+from pystream.snapshot import _HEAD, MAGIC, VERSION, from_bytes, to_bytes
 
 DESIGNS = [d for d in ALL_DESIGNS if d not in UNSAVED_DESIGNS]
 
@@ -354,6 +355,63 @@ def test_bytes_with_a_right_checksum_do_no_harm(seed, nothing_left):
                 wrong[at:at] = rng.randbytes(rng.randrange(1, 40))
         refused += harmless(q, resealed(bytes(wrong)))
     assert refused > 100
+
+
+def changed(blob: bytes, name: str, change) -> bytes:
+    """The snapshot with one column of its windows changed."""
+    parts = from_bytes(blob)
+    at = parts.windows.schema.get_field_index(name)
+    values = change(parts.windows.column(name).to_pylist())
+    column = pa.array(values, parts.windows.schema.field(at).type)
+    parts.windows = parts.windows.set_column(at, name, column)
+    return to_bytes(parts)
+
+
+@pytest.mark.parametrize(
+    ("column", "change"),
+    [
+        ("start", lambda starts: [starts[0] + 1, *starts[1:]]),  # no multiple of the advance
+        ("start", lambda starts: [-3, *starts[1:]]),
+        ("start", lambda starts: starts[::-1]),
+        ("start", lambda starts: [None, *starts[1:]]),
+        ("key", lambda keys: [keys[0][:-1], *keys[1:]]),
+        ("key", lambda keys: [keys[0] + b"x", *keys[1:]]),
+        ("key", lambda keys: [b"\2" + keys[0][1:], *keys[1:]]),
+        ("key", lambda keys: [b"\0a\0b\0\0", *keys[1:]]),
+        ("key", lambda keys: [b"", *keys[1:]]),
+        ("key", lambda keys: [keys[0]] * len(keys)),  # a window twice
+        ("state", lambda states: [states[0][:-1], *states[1:]]),
+        ("state", lambda states: [states[0] + b"x", *states[1:]]),
+        ("state", lambda states: [b"", *states[1:]]),
+        ("state", lambda states: [b"\xff" * 8 + states[0][8:], *states[1:]]),  # a negative count
+    ],
+)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_windows_that_cannot_be(design, column, change, nothing_left):
+    q = query(ordered=design not in UNORDERED_DESIGNS)
+    with half_way(q, design) as op:
+        blob = op.snapshot()
+    assert changed(blob, column, list) == blob
+    with pytest.raises(ps.SnapshotError, match=r"damaged: (window \d+ is wrong|its windows have holes)"):
+        ps.Operator.restore(q, changed(blob, column, change), design=design, threads=2)
+
+
+def test_tuples_that_cannot_be():
+    q = ps.Query(ps.Window(7, 3), "k", {"n": ps.count(where=pc.field("i") > 0)})
+    with half_way(q) as op:
+        blob = op.snapshot()
+    for change in (
+        lambda one: one.tuples.append(one.tuples[0].slice(0, 1).set_column(0, "0", pa.array([0]))),  # out of order
+        lambda one: setattr(one, "latest", 0),
+        lambda one: one.tuples.append(one.tuples[0].select([0, 1])),
+        lambda one: one.tuples.append(
+            pa.RecordBatch.from_arrays([pa.nulls(1, t) for t in one.tuples[0].schema.types], one.tuples[0].schema.names)
+        ),
+    ):
+        parts = from_bytes(blob)
+        change(next(one for one in parts.inputs if one.tuples))
+        with pytest.raises(ps.SnapshotError, match="damaged"):
+            ps.Operator.restore(q, to_bytes(parts))
 
 
 # ---- memory that runs out ----
