@@ -5,7 +5,8 @@
 
 bool gate_in_init(gate_in *g, ps_operator *op, int32_t first, int32_t readers) {
   *g = (gate_in){.first = first, .readers = readers};
-  return t_gate_new(&(t_gate_options){.inputs = op->inputs, .readers = readers}, &g->gate) == PS_OK;
+  return t_gate_new(&(t_gate_options){.inputs = op->inputs, .readers = readers, .levels = op->levels}, &g->gate) ==
+         PS_OK;
 }
 
 void gate_in_free(gate_in *g) { t_gate_free(g->gate); }

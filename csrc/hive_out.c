@@ -2,7 +2,7 @@
 #include "hive_out.h"
 
 bool hive_out_init(hive_out *h, ps_operator *op, int32_t updaters, bool own_keys) {
-  *h = (hive_out){.hive = w_hive_new(op->size, op->advance, &op->functions, updaters, own_keys, 0)};
+  *h = (hive_out){.hive = w_hive_new(op->size, op->advance, &op->functions, updaters, own_keys, op->levels)};
   return h->hive != NULL;
 }
 

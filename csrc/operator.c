@@ -81,9 +81,10 @@ static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t
   return workers_start(op) ? MADE_THREADS : MADE_DESIGN;
 }
 
-ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, int32_t threads, int64_t max_pending,
-                        ps_operator **out) {
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, int32_t threads, int32_t levels,
+                        int64_t max_pending, ps_operator **out) {
   assert(inputs > 0 && threads > 0 && max_pending > 0 && query->size > 0 && query->advance > 0);
+  assert(levels >= 0 && levels <= PS_LEVELS_MAX);
   ps_operator *op = memory_new(sizeof *op);
   if (!op) return PS_NO_MEMORY;
   op->design = design_of(which);
@@ -91,6 +92,7 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, 
   op->advance = query->advance;
   op->keys = query->keys;
   op->columns = query->columns;
+  op->levels = levels;
   op->process = getpid();
   made stage = make(op, query, inputs, threads, max_pending);
   if (stage == MADE_THREADS) {

@@ -52,6 +52,7 @@ struct ps_operator {
   const design *design;
   void *state; /* the design's own */
   int64_t size, advance;
+  int32_t levels; /* of the design's lists; 0: what suits them */
   int32_t inputs;
   int32_t keys;
   int32_t columns;

@@ -9,7 +9,8 @@
  */
 #pragma once
 
-#define PS_ABI 4 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_LEVELS_MAX 8
+#define PS_ABI 5 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -159,9 +160,9 @@ typedef struct {
 } ps_stall;
 
 /* Starts the operator's own threads: one for output and, in the designs that have them, `threads` for updates. The
-   query is copied. */
-ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int32_t threads, int64_t max_pending,
-                        ps_operator **out);
+   query is copied. `levels` is the height of the lists of T-Gate and W-Hive, 1 to PS_LEVELS_MAX; 0: what suits them. */
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int32_t threads, int32_t levels,
+                        int64_t max_pending, ps_operator **out);
 
 /* Takes the batch whole and moves it out of *batch, or not at all (then *batch still belongs to the caller). The
    number names the batch in the udf journal. Calls may run together with every call but free. */

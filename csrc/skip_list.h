@@ -27,7 +27,7 @@
 #include "base.h"
 
 /* Levels beyond 8 would shorten walks over more than 4^8 nodes: more than any list here holds between two readers. */
-enum { SKIP_LEVELS_MAX = 8 };
+enum { SKIP_LEVELS_MAX = PS_LEVELS_MAX };
 
 typedef struct {
   int64_t ts;

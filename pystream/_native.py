@@ -23,12 +23,15 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 4
+ABI = 5
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
+
+#: How high the lists of T-Gate and W-Hive can be.
+LEVELS_MAX = lib.PS_LEVELS_MAX
 
 DESIGNS = {
     "mq": lib.PS_MQ,
@@ -86,6 +89,7 @@ class Handle:
         inputs: int,
         design: str,
         threads: int,
+        levels: int,
         max_pending: int,
     ) -> None:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
@@ -93,7 +97,7 @@ class Handle:
         each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
         out = ffi.new("ps_operator **")
-        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], threads, max_pending, out))
+        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], threads, levels, max_pending, out))
         self._operator = ffi.gc(out[0], lib.ps_operator_free)
         self._pid = os.getpid()
         self._end = weakref.finalize(self, lib.ps_operator_end, self._operator)  # at exit too

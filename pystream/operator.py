@@ -61,8 +61,9 @@ class Operator:
     Use it as a context manager: leaving the block ends the operator, its threads and every call that waits on it.
 
     `design` says how (see the README); the result does not depend on it. `threads` is the number of update threads of
-    "tuml-mc", half of the cores unless given; the other designs have none and ignore it. `max_pending` bounds the
-    tuples held per input and the rows that wait to be read.
+    "tuml-mc", half of the cores unless given; `levels` is the height of the lists in "tuml-sc", "tuml-mc" and "wiml"
+    (the paper's is 3); the other designs ignore them. `max_pending` bounds the tuples held per input and the rows that
+    wait to be read.
 
     >>> with ps.Operator(query, inputs=2, schema=schema) as op:
     ...     op.add(0, batch)
@@ -80,6 +81,7 @@ class Operator:
         design: str = "auto",
         max_pending: int = 1_000_000,
         threads: int | None = None,
+        levels: int | None = None,
     ) -> None:
         self.query = query
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
@@ -100,6 +102,7 @@ class Operator:
             self.inputs,
             self.design,
             threads,
+            0 if levels is None else _in_range("levels", levels, _native.LEVELS_MAX),
             max_pending,
         )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import patience
+from threads import patience
 
 import pystream as ps
 from pystream import _native, reference
@@ -126,12 +126,25 @@ def test_add_after_close_and_after_the_end(design):
         ({"max_pending": 0}, "max_pending must be"),
         ({"threads": 0}, "threads must be"),
         ({"threads": 5000}, "threads must be between 1 and 1024"),
+        ({"levels": 0}, "levels must be between 1 and 8"),
         ({"design": "fast"}, "unknown design 'fast'; there are 'auto', 'mq', 'mq-lf', 'tuml-sc', 'tuml-mc', 'wiml'"),
     ],
 )
 def test_numbers_out_of_range(arguments, message):
     with pytest.raises(ValueError, match=message):
         ps.Operator(COUNT, **{"inputs": 1, "schema": SCHEMA, **arguments})
+
+
+@pytest.mark.parametrize("levels", [1, 3, 8])
+def test_the_height_of_the_lists_does_not_show(design, levels, nothing_left):
+    rows = [{"ts": ts, "k": ts % 3, "v": ts} for ts in range(0, 200, 2)]
+    query = ps.Query(ps.Window(30, 7), "k", {"n": ps.count(), "s": ps.sum("v")})
+    with ps.Operator(query, 2, SCHEMA, design, threads=2, levels=levels) as op:
+        for i in (0, 1):
+            op.add(i, pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
+            op.close(i)
+        got = [row for batch in op for row in batch.to_pylist()]
+    assert got == reference.aggregate(query, [rows, rows])
 
 
 @pytest.mark.parametrize("aggregate", [ps.first("v"), ps.last("v"), ps.udf(dict)])

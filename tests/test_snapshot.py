@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from conftest import patience
 from strategies import Collect
+from threads import patience
 
 import pystream as ps
 from pystream import _native

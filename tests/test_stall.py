@@ -6,7 +6,7 @@ import time
 
 import pyarrow as pa
 import pytest
-from conftest import patience
+from threads import patience
 
 import pystream as ps
 from pystream.operator import DESIGNS

@@ -1,8 +1,15 @@
-"""Python threads for tests: all errors come back to the test."""
+"""For tests with threads: running them so that all errors come back, and waiting for what they do."""
 
 from __future__ import annotations
 
 import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def run_together(*functions) -> None:
@@ -21,3 +28,12 @@ def run_together(*functions) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+def patience(seconds: float = 60) -> Iterator[None]:
+    """Look again and again for what must come. That it never comes is a failure, not a test that hangs."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.001)
+    pytest.fail("waited in vain")

@@ -13,7 +13,7 @@ last rate that it sustained is its throughput under load.
 - sustained   the highest rate that was kept up, and the latency there; all rates that were tried, with their latency.
 - durations   processor time per tuple of the input threads (in `add`), the update threads and the output thread.
 - threads     `tuml-mc` with more and more update threads.
-- levels      heights of the lists, if the operator lets one choose; the paper's is 3.
+- levels      heights of the lists; the paper's is 3.
 
 Limits. What would make the numbers wrong:
 
