@@ -14,7 +14,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from judge import model_of
+import test_model_ms_queue
+import test_model_t_gate
+import test_model_w_hive
+import test_model_win_set
+from judge import model_of, stronger_than_relaxed
 
 from pystream.model import Program, build, explained, explore, report
 
@@ -112,6 +116,17 @@ def test_there_are_enough_and_they_are_small():
     assert len(CHANGED) >= 20
     assert max(bug["switches"] for bug in BUGS.values()) <= SWITCHES_MAX
     assert {bug["subject"] for bug in BUGS.values()} == {"t_gate", "w_hive", "win_set", "ms_queue"}
+
+
+def test_every_order_that_is_needed_is_among_them():
+    orders = {
+        "t_gate": test_model_t_gate.ORDERS,
+        "w_hive": test_model_w_hive.ORDERS,
+        "win_set": stronger_than_relaxed(*test_model_win_set.WEAK),
+        "ms_queue": stronger_than_relaxed(*test_model_ms_queue.reusing()),
+    }
+    seeded = {(BUGS[name]["subject"], *pair) for name in WEAKENED for pair in BUGS[name]["weaken"].items()}
+    assert seeded == {(subject, *pair) for subject, pairs in orders.items() for pair in pairs}
 
 
 @pytest.fixture(scope="module")
