@@ -9,6 +9,12 @@
 
 #include "pystream.h"
 
+#ifdef PYSTREAM_MODEL /* a broken assertion is a verdict there, not the end of the process */
+_Noreturn void model_assertion(const char *claim, const char *file, int line);
+#undef assert
+#define assert(claim) ((claim) ? (void)0 : model_assertion(#claim, __FILE__, __LINE__))
+#endif
+
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 

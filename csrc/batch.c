@@ -9,18 +9,26 @@ static column view(const struct ArrowArray *a, ps_type type) {
   return c;
 }
 
+static int64_t offset_at(const column *c, int64_t i) {
+  return c->type == PS_BYTES32 ? ((const int32_t *)c->offsets)[i] : ((const int64_t *)c->offsets)[i];
+}
+
+/* About how many bytes of the column its rows take. */
+static int64_t column_size(const column *c, int64_t rows) {
+  static const int64_t bits[PS_TYPES] = {1, 8, 16, 32, 64, 8, 16, 32, 64, 32, 64, 32, 64};
+  int64_t size = rows * bits[c->type] / 8;
+  if (type_is_bytes(c->type) && rows > 0) size += offset_at(c, c->first + rows) - offset_at(c, c->first);
+  return size;
+}
+
 batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type *types) {
   batch *b = memory_new(sizeof *b + (size_t)columns * sizeof(column));
   if (!b) return NULL;
   b->rows = b->rows_left = arrow->length;
-  b->keys = memory_new((size_t)b->rows * sizeof *b->keys);
-  if (!b->keys) {
-    memory_free(b);
-    return NULL;
-  }
   for (int32_t i = 0; i < columns; i++) {
     b->columns[i] = view(arrow->children[i], types[i]);
     b->columns[i].first += arrow->offset;
+    b->bytes += column_size(&b->columns[i], b->rows);
   }
   return b;
 }

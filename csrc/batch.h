@@ -22,9 +22,10 @@ typedef struct batch {
   struct ArrowArray arrow; /* owned; released by batch_free */
   int64_t number;          /* the caller's name for it in the udf journal */
   int64_t rows;
-  int64_t rows_left;  /* rows that the output thread has not finished with */
-  const key **keys;   /* the key of each row */
-  struct batch *next; /* in the list of batches to release */
+  int64_t rows_left;  /* rows that the output thread has not passed: see ledger.h */
+  int64_t bytes;      /* about how much memory it keeps */
+  const key **keys;   /* the key of each row; NULL: not looked up (key_cache_fill) */
+  struct batch *next; /* in the ledger, or in the list of batches to release */
   column columns[];
 } batch;
 
@@ -51,6 +52,23 @@ static inline int64_t batch_ts(const batch *b, int64_t row) {
   return ((const int64_t *)c->values)[c->first + row];
 }
 
+/* A tuple's name in 64 bits, for structures whose payload is one word. The tuples of an input are read in the order in
+   which they were added, so only the first of a batch has to say which batch it is: its name is the batch's address +
+   1, the others' twice their row. */
+static inline uint64_t tuple_name(const batch *b, int64_t row) {
+  return row == 0 ? (uint64_t)(uintptr_t)b | 1 : (uint64_t)row << 1;
+}
+
+/* The row; *b, the batch of the tuple before it, becomes the batch of this one. */
+static inline int64_t tuple_find(uint64_t name, batch **b) {
+  if (!(name & 1)) return (int64_t)(name >> 1);
+  *b = (batch *)(uintptr_t)(name - 1);
+  return 0;
+}
+
 /* A fixed-width value widened to 64 bits: see value.h. */
 uint64_t column_bits(const column *c, int64_t row);
 bytes column_bytes(const column *c, int64_t row);
+
+/* How far an input has come, in one word (atomics.h, promise_write): 0 for nothing, the timestamp + 1, or this. */
+#define PROMISE_CLOSED UINT64_MAX

@@ -2,7 +2,8 @@
 #include "doorbell.h"
 
 bool doorbell_init(doorbell *d) {
-  *d = (doorbell){0};
+  *d = (doorbell){.rung = false};
+  cell_init(&d->tickets, 0);
   if (pthread_mutex_init(&d->lock, NULL) != 0) return false;
   if (pthread_cond_init(&d->bell, NULL) == 0) return true;
   pthread_mutex_destroy(&d->lock);
@@ -14,16 +15,16 @@ void doorbell_free(doorbell *d) {
   pthread_mutex_destroy(&d->lock);
 }
 
-void doorbell_prepare(doorbell *d) { ps_flag_set(&d->asleep, 1); }
+void doorbell_prepare(doorbell *d) { tickets_draw(&d->tickets, 1); }
 
-void doorbell_skip(doorbell *d) { ps_flag_set(&d->asleep, 0); }
+void doorbell_skip(doorbell *d) { tickets_draw(&d->tickets, -1); }
 
 void doorbell_sleep(doorbell *d) {
   pthread_mutex_lock(&d->lock);
   while (!d->rung) pthread_cond_wait(&d->bell, &d->lock);
   d->rung = false;
-  ps_flag_set(&d->asleep, 0);
   pthread_mutex_unlock(&d->lock);
+  tickets_draw(&d->tickets, -1);
 }
 
 void doorbell_wake(doorbell *d) {

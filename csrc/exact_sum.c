@@ -3,10 +3,6 @@
 
 #include <math.h>
 
-#define NARROW_UNIT 80                  /* the narrow sum counts 2^-80 */
-#define NARROW_SHIFT_MAX 73             /* m < 2^53, so m << 73 stays below 2^126 */
-#define NARROW_BIT (1074 - NARROW_UNIT) /* where the narrow unit lies in the wide sum */
-
 /* A finite double as sign * m * 2^(pos - 1074). */
 typedef struct {
   uint64_t m;
@@ -55,7 +51,7 @@ static void wide_add_bits(exact_sum_wide *w, uint128 magnitude, int pos, bool ne
 static void wide_add_narrow(exact_sum_wide *w, int128 narrow) {
   bool negative = narrow < 0;
   uint128 magnitude = negative ? -(uint128)narrow : (uint128)narrow;
-  wide_add_bits(w, magnitude, NARROW_BIT, negative);
+  wide_add_bits(w, magnitude, EXACT_SUM_NARROW_BIT, negative);
 }
 
 static bool wide_ready(ps_exact_sum *sum) {
@@ -87,18 +83,32 @@ static bool add_narrow(ps_exact_sum *sum, int128 x) {
   return true;
 }
 
-bool exact_sum_add(ps_exact_sum *sum, double x) {
+/* Whether the narrow sum can take the value, and how many of its units it is. */
+static bool narrow_units(parts p, int128 *units) {
+  int shift = p.pos - EXACT_SUM_NARROW_BIT;
+  if (shift < 0 || shift > EXACT_SUM_SHIFT_MAX) return false;
+  *units = p.negative ? -((int128)p.m << shift) : (int128)p.m << shift;
+  return true;
+}
+
+bool exact_sum_add_rare(ps_exact_sum *sum, double x) {
   if (!isfinite(x)) return add_special(sum, x);
   parts p = split(x);
-  int shift = p.pos - NARROW_BIT;
-  if (shift >= 0 && shift <= NARROW_SHIFT_MAX) {
-    int128 units = (int128)p.m << shift;
-    return add_narrow(sum, p.negative ? -units : units);
-  }
+  int128 units;
+  if (narrow_units(p, &units)) return add_narrow(sum, units);
   if (p.m == 0) return true;
   if (!wide_ready(sum)) return false;
   wide_add_bits(sum->wide, p.m, p.pos, p.negative);
   return true;
+}
+
+bool exact_sum_reserve(ps_exact_sum *sum, double x) {
+  if (!isfinite(x)) return wide_ready(sum);
+  parts p = split(x);
+  if (p.m == 0) return true;
+  int128 units, total;
+  if (narrow_units(p, &units) && !__builtin_add_overflow(sum->narrow, units, &total)) return true;
+  return wide_ready(sum);
 }
 
 bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other) {
@@ -109,6 +119,26 @@ bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other) {
   sum->wide->nan += other->wide->nan;
   sum->wide->plus_inf += other->wide->plus_inf;
   sum->wide->minus_inf += other->wide->minus_inf;
+  return true;
+}
+
+/* The lowest narrow sum has no negative in 128 bits: its magnitude goes to the wide one. */
+static bool subtract_narrow(ps_exact_sum *sum, int128 x) {
+  uint128 lowest = (uint128)1 << 127;
+  if ((uint128)x != lowest) return add_narrow(sum, -x);
+  if (!wide_ready(sum)) return false;
+  wide_add_bits(sum->wide, lowest, EXACT_SUM_NARROW_BIT, false);
+  return true;
+}
+
+bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other) {
+  if (other->wide && !wide_ready(sum)) return false;
+  if (!subtract_narrow(sum, other->narrow)) return false;
+  if (!other->wide) return true;
+  for (int i = 0; i < EXACT_SUM_LIMBS; i++) wide_sub_limb(sum->wide, i, other->wide->limb[i]);
+  sum->wide->nan -= other->wide->nan;
+  sum->wide->plus_inf -= other->wide->plus_inf;
+  sum->wide->minus_inf -= other->wide->minus_inf;
   return true;
 }
 
@@ -155,7 +185,7 @@ static double round_wide(exact_sum_wide w) {
 }
 
 double exact_sum_round(const ps_exact_sum *sum) {
-  if (!sum->wide) return ldexp((double)sum->narrow, -NARROW_UNIT);
+  if (!sum->wide) return exact_sum_narrow_round(sum->narrow);
   const exact_sum_wide *w = sum->wide;
   if (w->nan || (w->plus_inf && w->minus_inf)) return (double)NAN;
   if (w->plus_inf) return (double)INFINITY;

@@ -5,11 +5,6 @@
 
 /* ---- the encoding ---- */
 
-static uint64_t encoded(uint64_t bits, ps_type type) {
-  if (type_is_float(type) && bits == VALUE_SIGN) bits = 0; /* -0.0 and 0.0 are one key */
-  return value_ordered(value_canonical(bits, type), type);
-}
-
 static uint8_t *put_bits(uint8_t *to, uint64_t bits) {
   for (int shift = 56; shift >= 0; shift -= 8) *to++ = (uint8_t)(bits >> shift);
   return to;
@@ -44,7 +39,7 @@ static int64_t encode(const batch *b, int32_t keys, int64_t row, uint8_t *start)
     *to++ = null;
     if (null) continue;
     to = type_is_bytes(c->type) ? put_bytes(to, column_bytes(c, row))
-                                : put_bits(to, encoded(column_bits(c, row), c->type));
+                                : put_bits(to, value_key(column_bits(c, row), c->type));
   }
   return to - start;
 }
@@ -62,12 +57,14 @@ const uint8_t *key_decode(const uint8_t *at, ps_type type, key_part *out) {
     out->length++;
     if (at[0] == 0) at++;
   }
+  out->escaped = at - out->data != out->length;
   return at + 2;
 }
 
 void key_unescape(const key_part *part, uint8_t *to) {
   const uint8_t *at = part->data;
-  for (int64_t i = 0; i < part->length; i++) {
+  if (!part->escaped && part->length) memcpy(to, at, (size_t)part->length);
+  for (int64_t i = 0; part->escaped && i < part->length; i++) {
     to[i] = *at++;
     if (to[i] == 0) at++;
   }
@@ -81,7 +78,7 @@ int key_compare(const key *a, const key *b) {
 
 /* ---- sets ---- */
 
-static uint64_t hash_bytes(const uint8_t *data, int64_t length) {
+uint64_t hash_bytes(const uint8_t *data, int64_t length) {
   uint64_t h = (uint64_t)length * 0x9e3779b97f4a7c15u;
   for (; length >= 8; data += 8, length -= 8) {
     uint64_t word;
@@ -119,11 +116,12 @@ static bool key_set_reserve(key_set *s) {
   return true;
 }
 
-static key *key_new(uint64_t hash, const uint8_t *data, int64_t length) {
+static key *key_new(uint64_t hash, const uint8_t *data, int64_t length, uint32_t number) {
   key *k = memory_new(sizeof *k + (size_t)length);
   if (!k) return NULL;
   k->hash = hash;
   k->length = length;
+  k->number = number;
   if (length) memcpy(k->data, data, (size_t)length);
   return k;
 }
@@ -137,23 +135,38 @@ bool key_table_init(key_table *t) {
 
 void key_table_free(key_table *t) {
   for (int64_t i = 0; i < t->set.capacity; i++) memory_free((void *)(uintptr_t)t->set.slots[i]);
+  for (int i = 0; i < KEY_BLOCKS; i++) memory_free(t->block[i]);
   memory_free(t->set.slots);
   pthread_mutex_destroy(&t->lock);
+}
+
+/* Where the key of this number is to be noted. NULL when out of memory, or of numbers. */
+static const key **number_place(key_table *t, int64_t number) {
+  if (number >= KEY_NUMBERS_MAX) return NULL;
+  uint64_t n = (uint64_t)number + KEY_BLOCK_FIRST;
+  int top = 63 - __builtin_clzll(n), i = top - __builtin_ctz(KEY_BLOCK_FIRST);
+  if (!t->block[i]) t->block[i] = memory_new(sizeof(key *) << top);
+  return t->block[i] ? &t->block[i][n - (UINT64_C(1) << top)] : NULL;
 }
 
 static const key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *data, int64_t length) {
   const key *k = NULL;
   pthread_mutex_lock(&t->lock);
-  if (key_set_reserve(&t->set)) {
+  const key **place = number_place(t, t->set.used);
+  if (place && key_set_reserve(&t->set)) {
     int64_t slot = key_set_slot(&t->set, hash, data, length);
     if (!t->set.slots[slot]) {
-      t->set.slots[slot] = key_new(hash, data, length);
-      if (t->set.slots[slot]) t->set.used++;
+      *place = t->set.slots[slot] = key_new(hash, data, length, (uint32_t)t->set.used);
+      if (*place) t->set.used++;
     }
     k = t->set.slots[slot];
   }
   pthread_mutex_unlock(&t->lock);
   return k;
+}
+
+const key *key_table_key(key_table *t, const uint8_t *data, int64_t length) {
+  return key_table_intern(t, hash_bytes(data, length), data, length);
 }
 
 void key_cache_init(key_cache *c, key_table *t) { *c = (key_cache){.table = t}; }
@@ -176,13 +189,19 @@ static const key *key_cache_find(key_cache *c, const uint8_t *data, int64_t leng
   return c->set.slots[slot];
 }
 
+const key *key_cache_row(key_cache *c, const batch *b, int32_t keys, int64_t row) {
+  int64_t bound = encoded_bound(b, keys, row);
+  if (!memory_grow((void **)&c->scratch, &c->scratch_capacity, bound, 1)) return NULL;
+  return key_cache_find(c, c->scratch, encode(b, keys, row, c->scratch));
+}
+
 bool key_cache_fill(key_cache *c, batch *b, int32_t keys) {
+  b->keys = memory_new((size_t)b->rows * sizeof *b->keys);
+  if (!b->keys) return false;
+  b->bytes += b->rows * (int64_t)sizeof *b->keys;
   for (int64_t row = 0; row < b->rows; row++) {
-    int64_t bound = encoded_bound(b, keys, row);
-    if (!memory_grow((void **)&c->scratch, &c->scratch_capacity, bound, 1)) return false;
-    const key *k = key_cache_find(c, c->scratch, encode(b, keys, row, c->scratch));
-    if (!k) return false;
-    b->keys[row] = k;
+    b->keys[row] = key_cache_row(c, b, keys, row);
+    if (!b->keys[row]) return false;
   }
   return true;
 }

@@ -21,6 +21,7 @@ struct batch;
 typedef struct {
   uint64_t hash;
   int64_t length;
+  uint32_t number; /* keys are numbered 0, 1, 2, ... as the operator meets them */
   uint8_t data[];
 } key;
 
@@ -31,9 +32,16 @@ typedef struct {
   int64_t used;
 } key_set;
 
+/* Keys by number, in blocks that double and never move: who has learnt a number, directly or through a release and
+   acquire from one who has, may look it up without the lock. */
+#define KEY_BLOCK_FIRST 64
+#define KEY_BLOCKS 26
+#define KEY_NUMBERS_MAX (((INT64_C(1) << KEY_BLOCKS) - 1) * KEY_BLOCK_FIRST)
+
 typedef struct {
   pthread_mutex_t lock;
   key_set set;
+  const key **block[KEY_BLOCKS]; /* block i holds KEY_BLOCK_FIRST << i keys */
 } key_table;
 
 typedef struct {
@@ -46,17 +54,32 @@ typedef struct {
 bool key_table_init(key_table *t);
 void key_table_free(key_table *t);
 
+/* The key that is encoded as these bytes, which are stored if they are new. NULL when out of memory. */
+const key *key_table_key(key_table *t, const uint8_t *data, int64_t length);
+
+static inline const key *key_table_at(const key_table *t, uint32_t number) {
+  uint64_t n = (uint64_t)number + KEY_BLOCK_FIRST;
+  int top = 63 - __builtin_clzll(n);
+  return t->block[top - __builtin_ctz(KEY_BLOCK_FIRST)][n - (UINT64_C(1) << top)];
+}
+
 void key_cache_init(key_cache *c, key_table *t);
 void key_cache_free(key_cache *c);
 
 /* Fills b->keys from columns 1..keys. False when out of memory. */
 bool key_cache_fill(key_cache *c, struct batch *b, int32_t keys);
 
+/* The key of one row; NULL when out of memory. */
+const key *key_cache_row(key_cache *c, const struct batch *b, int32_t keys, int64_t row);
+
+uint64_t hash_bytes(const uint8_t *data, int64_t length);
+
 int key_compare(const key *a, const key *b);
 
 /* One column of a key, decoded. */
 typedef struct {
   bool null;
+  bool escaped;        /* string columns: it has zero bytes */
   uint64_t bits;       /* fixed-width columns */
   const uint8_t *data; /* string columns: still escaped */
   int64_t length;      /* bytes after unescaping */

@@ -1,26 +1,86 @@
-/* mq.c - the MQ design (Alg. 2): queues in, one thread that merges, updates and puts out. See operator.h. */
-#include "operator.h"
+/* mq.c - the MQ designs (Alg. 2): queues in, one thread that merges, updates and puts out. See operator.h. */
+#include "design.h"
+#include "queue.h"
+#include "upout.h"
 
-#define RING_EVERY                                                                                  \
-  256 /* tuples between two looks at the doorbell: a sleeping consumer starts early on a long batch \
-       */
+#define RING_EVERY 256 /* tuples between two rings: a sleeping consumer starts early on a long batch */
 
-void mq_add(ps_operator *op, input *in, batch *b) {
+typedef struct {
+  upout upout;
+  int32_t queues; /* made so far */
+  queue queue[];  /* one per input */
+} mq;
+
+/* ---- making ---- */
+
+static void mq_free(ps_operator *op) {
+  mq *m = op->state;
+  for (int32_t i = 0; i < m->queues; i++) queue_free(&m->queue[i]);
+  upout_free(&m->upout);
+  memory_free(m);
+}
+
+static bool init(ps_operator *op, queue_kind kind) {
+  mq *m = op->state = memory_new(sizeof *m + (size_t)op->inputs * sizeof(queue));
+  if (!m) return false;
+  upout_init(&m->upout, op);
+  for (; m->queues < op->inputs; m->queues++) {
+    if (!queue_init(&m->queue[m->queues], kind)) {
+      mq_free(op);
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool mq_init(ps_operator *op) { return init(op, QUEUE_MUTEX); }
+
+static bool mq_lf_init(ps_operator *op) { return init(op, QUEUE_LOCK_FREE); }
+
+static int32_t mq_workers(int32_t threads) {
+  (void)threads; /* there is nothing for update threads to do */
+  return 1;
+}
+
+/* ---- Add ---- */
+
+static bool mq_reserve(ps_operator *op, int32_t which, int64_t rows) {
+  mq *m = op->state;
+  return queue_reserve(&m->queue[which], ledger_held(&op->input[which].ledger) + rows);
+}
+
+static void mq_add(ps_operator *op, int32_t which, batch *b) {
+  mq *m = op->state;
   int64_t rows = b->rows; /* the last enqueue gives b away */
   for (int64_t row = 0; row < rows; row++) {
-    queue_enqueue(&in->queue, (tuple){batch_ts(b, row), row, b});
-    if (row % RING_EVERY == 0) doorbell_ring(&op->doorbell);
+    queue_enqueue(&m->queue[which], b, row);
+    if (row % RING_EVERY == 0) operator_ring(op, 0);
   }
-  doorbell_ring(&op->doorbell);
+  operator_ring(op, 0);
 }
+
+static void mq_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
+  mq *m = op->state;
+  queue_promise(&m->queue[which], ts);
+  operator_ring(op, 0);
+}
+
+static void mq_close(ps_operator *op, int32_t which) {
+  mq *m = op->state;
+  queue_close(&m->queue[which]);
+  operator_ring(op, 0);
+}
+
+/* ---- S-Merge, Update, Output ---- */
 
 /* The lowest (ts, input) over all inputs, and which input it is. Looking at the queues one after the other is sound:
    positions only move up, so what is lowest and a tuple stays lowest, and what is lowest and a promise was so when it
    was read. */
 static position lowest(ps_operator *op, int32_t *which) {
+  mq *m = op->state;
   position best = {QUEUE_DRAINED, INT64_MAX};
   for (int32_t i = 0; i < op->inputs; i++) {
-    position p = queue_peek(&op->input[i].queue);
+    position p = queue_peek(&m->queue[i]);
     if (p.state == QUEUE_DRAINED) continue;
     if (best.state == QUEUE_DRAINED || p.ts < best.ts) {
       best = p;
@@ -30,75 +90,71 @@ static position lowest(ps_operator *op, int32_t *which) {
   return best;
 }
 
-/* Puts out the first winset. */
-static ps_code output_first(ps_operator *op, ps_fault *fault) {
-  if (!sink_lock(&op->sink)) return PS_CLOSED;
-  ps_code code =
-      winset_output(op->windows.first, &op->functions, op->keys, op->column_types + 1, &op->sink.rows, fault);
-  sink_unlock(&op->sink);
-  if (code == PS_OK) window_list_pop(&op->windows);
-  return code;
-}
-
-static ps_code output_complete(ps_operator *op, int64_t ts, ps_fault *fault) {
-  ps_code code = PS_OK;
-  while (code == PS_OK && window_list_complete(&op->windows, ts)) code = output_first(op, fault);
-  return code;
-}
-
-static ps_code output_all(ps_operator *op, ps_fault *fault) {
-  ps_code code = PS_OK;
-  while (code == PS_OK && op->windows.first) code = output_first(op, fault);
-  return code;
-}
-
-static ps_code update(ps_operator *op, tuple t) {
-  bool udf = op->functions.udf >= 0; /* the journal lies in the sink */
-  if (udf && !sink_lock(&op->sink)) return PS_CLOSED;
-  bool ok = window_list_update(&op->windows, t.batch, t.row);
-  bool done = --t.batch->rows_left == 0;
-  if (udf && done) ok = ok && journal_put(&op->sink.journal, -1, 0, t.batch->number, 0);
-  if (udf) sink_unlock(&op->sink);
-  if (done) operator_retire(op, t.batch);
-  return ok ? PS_OK : PS_NO_MEMORY;
-}
-
-/* Nothing is ready: sleep, unless something came between the last look and now. */
-static void rest(ps_operator *op, position seen, int32_t which) {
-  doorbell_prepare(&op->doorbell);
-  int32_t again = which;
-  position p = lowest(op, &again);
-  bool changed = p.state != seen.state || p.ts != seen.ts || again != which;
-  if (changed || ps_flag_get(&op->cancelled)) {
-    doorbell_skip(&op->doorbell);
-  } else {
-    doorbell_sleep(&op->doorbell);
-  }
-}
-
-/* One S-Merge, Update and Output. PS_END when all inputs are drained. */
-static ps_code step(ps_operator *op, ps_fault *fault) {
+static ps_code mq_step(ps_operator *op, int32_t number, ps_fault *fault) {
+  (void)number;
+  mq *m = op->state;
   int32_t which = 0;
   position p = lowest(op, &which);
-  if (p.state == QUEUE_DRAINED) {
-    ps_code code = output_all(op, fault);
-    return code == PS_OK ? PS_END : code;
-  }
-  ps_code code = output_complete(op, p.ts, fault);
+  bool drained = p.state == QUEUE_DRAINED;
+  ps_code code = drained ? upout_all(&m->upout, op, fault) : upout_complete(&m->upout, op, p.ts, fault);
   if (code != PS_OK) return code;
-  if (p.state == QUEUE_TUPLE) return update(op, queue_dequeue(&op->input[which].queue));
-  rest(op, p, which);
-  return PS_OK;
+  if (p.state != QUEUE_TUPLE) {
+    if (!operator_settle(op)) return PS_NO_MEMORY;
+    return drained ? PS_END : PS_EMPTY;
+  }
+  code = upout_begin(op);
+  if (code != PS_OK) return code;
+  tuple t = queue_dequeue(&m->queue[which]);
+  code = upout_update(&m->upout, op, t.batch, t.row);
+  return operator_passed(op, which) ? code : PS_NO_MEMORY;
 }
 
-void *mq_output_thread(void *argument) {
-  ps_operator *op = argument;
-  name_thread("pystream-output");
-  ps_fault fault = {0};
-  ps_code code = PS_OK;
-  while (code == PS_OK && !ps_flag_get(&op->cancelled)) code = step(op, &fault);
-  if (code == PS_OK) code = PS_CLOSED;
-  sink_end(&op->sink, code == PS_END ? PS_OK : code, &fault);
-  if (code != PS_END) ps_operator_cancel(op);
-  return NULL;
+/* ---- snapshots ---- */
+
+static bool mq_save(ps_operator *op, window_visit visit, void *context) {
+  return upout_save(&((mq *)op->state)->upout, visit, context);
 }
+
+static ps_code mq_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  return upout_load(&((mq *)op->state)->upout, start, k, state);
+}
+
+static void mq_number(ps_operator *op, int64_t next) { upout_number(&((mq *)op->state)->upout, next); }
+
+static void mq_stats(ps_operator *op, ps_stats *out) {
+  mq *m = op->state;
+  upout_stats(&m->upout, op, out);
+  out->bytes += out->pending * (int64_t)sizeof(tuple);
+}
+
+const design mq_design = {
+    .ordered = true,
+    .workers = mq_workers,
+    .init = mq_init,
+    .free = mq_free,
+    .reserve = mq_reserve,
+    .add = mq_add,
+    .heartbeat = mq_heartbeat,
+    .close = mq_close,
+    .step = mq_step,
+    .save = mq_save,
+    .load = mq_load,
+    .number = mq_number,
+    .stats = mq_stats,
+};
+
+const design mq_lf_design = {
+    .ordered = true,
+    .workers = mq_workers,
+    .init = mq_lf_init,
+    .free = mq_free,
+    .reserve = mq_reserve,
+    .add = mq_add,
+    .heartbeat = mq_heartbeat,
+    .close = mq_close,
+    .step = mq_step,
+    .save = mq_save,
+    .load = mq_load,
+    .number = mq_number,
+    .stats = mq_stats,
+};

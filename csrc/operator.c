@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include "design.h"
+#include "window_rows.h"
+
 /* ---- making ---- */
 
 static bool copy_types(ps_operator *op, const ps_query *query) {
@@ -14,10 +17,11 @@ static bool copy_types(ps_operator *op, const ps_query *query) {
 
 static bool input_init(input *in, key_table *keys, int64_t max_pending) {
   if (pthread_mutex_init(&in->turn, NULL) != 0) return false;
-  if (!queue_init(&in->queue, max_pending)) {
+  if (!ledger_init(&in->ledger, max_pending)) {
     pthread_mutex_destroy(&in->turn);
     return false;
   }
+  ps_counter_set(&in->latest, -1);
   key_cache_init(&in->keys, keys);
   return true;
 }
@@ -43,17 +47,20 @@ static bool output_init(ps_operator *op, int64_t max_pending) {
   return ok;
 }
 
-typedef enum { MADE_NOTHING, MADE_LOCKS, MADE_KEYS, MADE_SINK, MADE_DOORBELL, MADE_THREAD } made;
+typedef enum { MADE_NOTHING, MADE_LOCKS, MADE_KEYS, MADE_WORKERS, MADE_SINK, MADE_DESIGN, MADE_THREADS } made;
 
 static void input_free(ps_operator *op, input *in);
+static void release_dead(ps_operator *op);
 
 /* Frees what was made, latest first. */
 static void unmake(ps_operator *op, made stage) {
-  if (stage >= MADE_DOORBELL) doorbell_free(&op->doorbell);
+  if (stage >= MADE_DESIGN) op->design->free(op);
   if (stage >= MADE_SINK) sink_free(&op->sink);
+  if (stage >= MADE_WORKERS) workers_free(op);
   for (int32_t i = 0; i < op->inputs; i++) input_free(op, &op->input[i]);
   if (stage >= MADE_KEYS) key_table_free(&op->key_table);
   if (stage >= MADE_LOCKS) {
+    release_dead(op);
     pthread_mutex_destroy(&op->dead_lock);
     pthread_mutex_destroy(&op->end_lock);
   }
@@ -63,42 +70,51 @@ static void unmake(ps_operator *op, made stage) {
   memory_free(op);
 }
 
-static made make(ps_operator *op, const ps_query *query, int32_t inputs, int64_t max_pending) {
+static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t threads, int64_t max_pending) {
   if (!copy_types(op, query) || !aggregates_init(&op->functions, query)) return MADE_NOTHING;
   if (pthread_mutex_init(&op->dead_lock, NULL) != 0 || pthread_mutex_init(&op->end_lock, NULL) != 0)
     return MADE_NOTHING;
   if (!key_table_init(&op->key_table)) return MADE_LOCKS;
-  if (!inputs_init(op, inputs, max_pending) || !output_init(op, max_pending)) return MADE_KEYS;
-  if (!doorbell_init(&op->doorbell)) return MADE_SINK;
-  window_list_init(&op->windows, query->size, query->advance, &op->functions,
-                   op->functions.udf >= 0 ? &op->sink.journal : NULL);
-  return pthread_create(&op->thread, NULL, mq_output_thread, op) == 0 ? MADE_THREAD : MADE_DOORBELL;
+  if (!inputs_init(op, inputs, max_pending) || !workers_init(op, op->design->workers(threads))) return MADE_KEYS;
+  if (!output_init(op, max_pending)) return MADE_WORKERS;
+  if (!op->design->init(op)) return MADE_SINK;
+  return workers_start(op) ? MADE_THREADS : MADE_DESIGN;
 }
 
-ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int64_t max_pending,
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, int32_t threads, int64_t max_pending,
                         ps_operator **out) {
-  assert(design == PS_MQ && inputs > 0 && max_pending > 0 && query->size > 0 && query->advance > 0);
-  (void)design;
+  assert(inputs > 0 && threads > 0 && max_pending > 0 && query->size > 0 && query->advance > 0);
   ps_operator *op = memory_new(sizeof *op);
   if (!op) return PS_NO_MEMORY;
+  op->design = design_of(which);
+  op->size = query->size;
+  op->advance = query->advance;
   op->keys = query->keys;
   op->columns = query->columns;
   op->process = getpid();
-  made stage = make(op, query, inputs, max_pending);
-  if (stage == MADE_THREAD) {
+  made stage = make(op, query, inputs, threads, max_pending);
+  if (stage == MADE_THREADS) {
     *out = op;
     return PS_OK;
   }
   unmake(op, stage);
-  return stage == MADE_DOORBELL ? PS_NO_THREAD : PS_NO_MEMORY;
+  return stage == MADE_DESIGN ? PS_NO_THREAD : PS_NO_MEMORY;
 }
 
 /* ---- batches that are done with ---- */
 
-void operator_retire(ps_operator *op, batch *b) {
+/* Some caller's thread will release them. */
+static void retire(ps_operator *op, batch *list) {
+  if (!list) return;
+  batch *last = list;
+  ps_counter_add(&op->batch_bytes, -last->bytes);
+  while (last->next) {
+    last = last->next;
+    ps_counter_add(&op->batch_bytes, -last->bytes);
+  }
   pthread_mutex_lock(&op->dead_lock);
-  b->next = op->dead;
-  op->dead = b;
+  last->next = op->dead;
+  op->dead = list;
   pthread_mutex_unlock(&op->dead_lock);
 }
 
@@ -114,29 +130,82 @@ static void release_dead(ps_operator *op) {
   }
 }
 
+/* Says in the udf journal that these batches are done with. */
+static bool journal_done(ps_operator *op, const batch *list) {
+  if (op->functions.udf < 0 || !list) return true;
+  bool ok = true;
+  sink_lock_now(&op->sink);
+  for (; list && ok; list = list->next) ok = journal_put(&op->sink.journal, -1, 0, list->number, 0);
+  sink_unlock(&op->sink);
+  return ok;
+}
+
+bool operator_settle(ps_operator *op) {
+  bool ok = true;
+  for (int32_t i = 0; i < op->inputs && op->unsettled > 0; i++) {
+    input *in = &op->input[i];
+    if (in->passed == 0) continue;
+    batch *done = ledger_pass(&in->ledger, in->passed);
+    op->unsettled -= in->passed;
+    in->passed = 0;
+    ok = journal_done(op, done) && ok;
+    retire(op, done);
+  }
+  return ok;
+}
+
 /* ---- feeding ---- */
+
+/* The first row of a block whose timestamp is below the one before it; the end of the block if there is none. A block
+   without such a row, the common case, is passed without a branch per row. */
+static int64_t first_fall(const int64_t *ts, int64_t latest, int64_t row, int64_t end) {
+  bool falls = ts[row] < latest;
+  for (int64_t i = row + 1; i < end; i++) falls |= ts[i] < ts[i - 1];
+  if (!falls) return end;
+  for (; ts[row] >= latest; row++) latest = ts[row];
+  return row;
+}
+
+#define ORDER_BLOCK 1024
 
 /* Whether timestamps never decrease; if not, says where. */
 static bool in_order(const batch *b, int64_t latest, ps_fault *fault) {
+  const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first;
   if (latest < 0) latest = 0; /* nothing received yet: only negative timestamps are wrong */
-  for (int64_t row = 0; row < b->rows; row++) {
-    int64_t ts = batch_ts(b, row);
-    if (ts < latest) {
-      *fault = (ps_fault){.row = row, .ts = ts, .latest = latest};
+  for (int64_t row = 0; row < b->rows; row += ORDER_BLOCK) {
+    int64_t end = row + ORDER_BLOCK < b->rows ? row + ORDER_BLOCK : b->rows;
+    int64_t fall = first_fall(ts, latest, row, end);
+    if (fall < end) {
+      *fault = (ps_fault){.row = fall, .ts = ts[fall], .latest = fall > 0 ? ts[fall - 1] : latest};
       return false;
     }
-    latest = ts;
+    latest = ts[end - 1];
   }
   return true;
 }
 
+static bool is_closed(ps_operator *op, input *in) { return ps_flag_get(&in->closed) || ps_flag_get(&op->cancelled); }
+
 /* Everything that can fail, before anything is taken. */
-static ps_code admit(ps_operator *op, input *in, batch *b, ps_fault *fault) {
-  if (queue_closed(&in->queue)) return PS_CLOSED;
-  if (!in_order(b, queue_latest(&in->queue), fault)) return PS_DISORDER;
-  ps_code code = queue_reserve(&in->queue, b->rows);
-  if (code != PS_OK) return code;
-  return key_cache_fill(&in->keys, b, op->keys) ? PS_OK : PS_NO_MEMORY;
+static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) {
+  input *in = &op->input[which];
+  if (is_closed(op, in)) return PS_CLOSED;
+  if (!in_order(b, ps_counter_get(&in->latest), fault)) return PS_DISORDER;
+  if (!ledger_fits(&in->ledger, b->rows)) return PS_FULL;
+  bool (*find_keys)(ps_operator *, int32_t, const batch *) = op->design->find_keys;
+  bool found = find_keys ? find_keys(op, which, b) : key_cache_fill(&in->keys, b, op->keys);
+  bool ok = found && op->design->reserve(op, which, b->rows);
+  return ok ? PS_OK : PS_NO_MEMORY;
+}
+
+/* Takes the batch, which is not empty. */
+static void accept(ps_operator *op, int32_t which, batch *b) {
+  input *in = &op->input[which];
+  ps_counter_add(&op->tuples_in, b->rows);
+  ps_counter_add(&op->batch_bytes, b->bytes);
+  ps_counter_set(&in->latest, batch_ts(b, b->rows - 1));
+  ledger_put(&in->ledger, b);
+  op->design->add(op, which, b);
 }
 
 ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
@@ -147,12 +216,11 @@ ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct A
   b->number = number;
   input *in = &op->input[which];
   pthread_mutex_lock(&in->turn);
-  ps_code code = admit(op, in, b, fault);
+  ps_code code = admit(op, which, b, fault);
   bool keep = code == PS_OK && b->rows > 0;
   if (keep) {
     batch_own(b, arrow);
-    ps_counter_add(&op->tuples_in, b->rows);
-    mq_add(op, in, b);
+    accept(op, which, b);
   }
   pthread_mutex_unlock(&in->turn);
   if (!keep) batch_free(b);
@@ -160,21 +228,23 @@ ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct A
 }
 
 ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int32_t ms) {
-  return queue_wait_space(&op->input[which].queue, rows, ms);
+  return ledger_wait(&op->input[which].ledger, rows, ms);
 }
 
 ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fault *fault) {
   input *in = &op->input[which];
   ps_code code = PS_OK;
   pthread_mutex_lock(&in->turn);
-  if (queue_closed(&in->queue)) {
+  if (is_closed(op, in)) {
     code = PS_CLOSED;
   } else if (ts < 0) {
     *fault = (ps_fault){.ts = ts};
     code = PS_DISORDER;
-  } else {
-    queue_promise(&in->queue, ts);
-    doorbell_ring(&op->doorbell);
+  } else if (ts > ps_counter_get(&in->latest) && !op->design->reserve(op, which, 1)) {
+    code = PS_NO_MEMORY;
+  } else if (ts > ps_counter_get(&in->latest)) {
+    ps_counter_set(&in->latest, ts);
+    op->design->heartbeat(op, which, ts);
   }
   pthread_mutex_unlock(&in->turn);
   return code;
@@ -183,8 +253,10 @@ ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fau
 ps_code ps_operator_close(ps_operator *op, int32_t which) {
   input *in = &op->input[which];
   pthread_mutex_lock(&in->turn);
-  queue_close(&in->queue);
-  doorbell_ring(&op->doorbell);
+  if (!is_closed(op, in)) {
+    ps_flag_set(&in->closed, 1);
+    op->design->close(op, which);
+  }
   pthread_mutex_unlock(&in->turn);
   return ps_flag_get(&op->cancelled) ? PS_CLOSED : PS_OK;
 }
@@ -197,27 +269,75 @@ ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *rows, s
   return sink_take(&op->sink, ms, rows, journal, fault);
 }
 
+ps_code ps_operator_fault_key(ps_operator *op, const ps_fault *fault, struct ArrowArray *out) {
+  return window_name(fault->ts, fault->key, op->keys, op->column_types + 1, out) ? PS_OK : PS_NO_MEMORY;
+}
+
+ps_code ps_operator_watch(ps_operator *op, int32_t descriptor) {
+  return sink_watch(&op->sink, descriptor) ? PS_OK : PS_FULL;
+}
+
+void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out) {
+  input *in = &op->input[which];
+  *out = (ps_input_stats){ps_counter_get(&in->latest), ledger_held(&in->ledger), ps_flag_get(&in->closed)};
+}
+
 void ps_operator_stats(ps_operator *op, ps_stats *out) {
   *out = (ps_stats){.tuples_in = ps_counter_get(&op->tuples_in), .rows_out = sink_rows_out(&op->sink)};
-  for (int32_t i = 0; i < op->inputs; i++) out->pending += queue_size(&op->input[i].queue);
+  for (int32_t i = 0; i < op->inputs; i++) out->pending += ledger_held(&op->input[i].ledger);
+  out->bytes = ps_counter_get(&op->batch_bytes) + sink_bytes(&op->sink);
+  op->design->stats(op, out);
+}
+
+/* The open input with the lowest (latest, number). */
+static ps_stall slowest(ps_operator *op) {
+  ps_stall s = {.input = -1, .latest = INT64_MAX, .next = INT64_MAX, .first = INT64_MAX};
+  for (int32_t i = 0; i < op->inputs; i++) {
+    input *in = &op->input[i];
+    int64_t latest = ps_counter_get(&in->latest);
+    if (ps_flag_get(&in->closed)) continue;
+    if (s.input < 0 || latest < s.latest) {
+      s.next = s.latest;
+      s.latest = latest;
+      s.input = i;
+    } else if (latest < s.next) {
+      s.next = latest;
+    }
+  }
+  return s;
+}
+
+void ps_operator_stall(ps_operator *op, ps_stall *out) {
+  ps_stall s = slowest(op);
+  for (int32_t i = 0; i < op->inputs && s.input >= 0; i++) {
+    bool before = i <= s.input; /* then a tuple at the same timestamp is ready */
+    ledger_view view = ledger_look(&op->input[i].ledger, before ? s.latest : s.latest - 1);
+    s.waiting += view.above;
+    if (view.above == 0) continue;
+    int64_t needs = before || view.first == INT64_MAX ? view.first : view.first + 1;
+    if (needs < s.first) s.first = needs;
+  }
+  *out = s;
 }
 
 /* ---- ending ---- */
 
-/* The flag is set first; waking then passes through each lock under which somebody may be about to sleep. */
-void ps_operator_cancel(ps_operator *op) {
-  ps_flag_set(&op->cancelled, 1);
-  for (int32_t i = 0; i < op->inputs; i++) queue_cancel(&op->input[i].queue);
-  sink_cancel(&op->sink);
-  doorbell_wake(&op->doorbell);
+void operator_fail(ps_operator *op, ps_code failure, const ps_fault *fault) {
+  sink_end(&op->sink, failure, fault);
+  ps_operator_cancel(op);
 }
 
-static void drop_queued(void *op, batch *b) {
-  if (--b->rows_left == 0) operator_retire(op, b);
+/* The flag is set first; waking then passes through each lock under which somebody may be about to sleep, and rings the
+   workers, who look at the flag after they have prepared to sleep. */
+void ps_operator_cancel(ps_operator *op) {
+  ps_flag_set(&op->cancelled, 1);
+  for (int32_t i = 0; i < op->inputs; i++) ledger_cancel(&op->input[i].ledger);
+  sink_cancel(&op->sink);
+  workers_cancel(op);
 }
 
 static void input_free(ps_operator *op, input *in) {
-  queue_free(&in->queue, drop_queued, op);
+  retire(op, ledger_free(&in->ledger));
   key_cache_free(&in->keys);
   pthread_mutex_destroy(&in->turn);
 }
@@ -226,7 +346,7 @@ void ps_operator_end(ps_operator *op) {
   if (op->process != getpid()) return;
   ps_operator_cancel(op);
   pthread_mutex_lock(&op->end_lock);
-  if (!op->joined) pthread_join(op->thread, NULL);
+  if (!op->joined) workers_join(op);
   op->joined = true;
   pthread_mutex_unlock(&op->end_lock);
 }
@@ -234,9 +354,5 @@ void ps_operator_end(ps_operator *op) {
 void ps_operator_free(ps_operator *op) {
   if (!op || op->process != getpid()) return;
   ps_operator_end(op);
-  window_list_free(&op->windows);
-  for (int32_t i = 0; i < op->inputs; i++) input_free(op, &op->input[i]);
-  op->inputs = 0;
-  release_dead(op);
-  unmake(op, MADE_DOORBELL);
+  unmake(op, MADE_DESIGN);
 }

@@ -1,39 +1,57 @@
 /*
- * operator.h - the multiway aggregate: who runs Add, S-Merge, Update and Output.
+ * operator.h - the multiway aggregate: who runs Add, S-Merge, Update and Output. Spec: spec/Operator.tla.
  *
- * MQ (Alg. 2)   Add            the caller's thread of each input: tuple by tuple into the input's queue
- *               S-Merge,       the output thread: looks at the front of every queue, takes the lowest (ts, input),
- *               Update,        adds it to each of its windows, and puts out the winsets that no input
- *               Output         can contribute to any more
+ *                  input's thread (add)      update threads            output thread
+ * MQ (Alg. 2)      Add: tuple into queue     -                         S-Merge, Update, Output
+ * MQ_LF            the same, without locks   -                         S-Merge, Update, Output
+ * TuML_SC (Alg. 3) Add, S-Merge: into        -                         Update, Output
+ *                  the T-Gate
+ * TuML_MC          Add, S-Merge: into        Update: of their keys,    Output
+ *                  the T-Gate                in the W-Hive
+ * WiML (Alg. 6)    Add, Update: of all       -                         Output
+ *                  windows in the W-Hive
+ *
+ * What all designs share is in operator.c, the designs are tables of functions (design.h).
  *
  * Which calls may run together:
  *               add  heartbeat  close  wait_space  take  cancel  end  stats  free
  *   same input   1       1        1        yes      yes   yes    yes   yes    no    (1: by turns, input->turn)
  *   other input yes     yes      yes       yes      yes   yes    yes   yes    no
  *
- * Locks, none held while taking another: input->turn and then queue.lock; queue.lock, sink.lock, doorbell.lock,
- * key_table.lock, op->dead_lock are leaves. Arrow buffers are released with no lock held, by the callers' threads,
- * because releasing may need Python's GIL and the output thread must never wait for that.
+ * A pause (worker.h, snapshot.h) takes the turns of all inputs, in their order.
+ *
+ * Locks: input->turn, and then any one of the others; ledger.lock, pause.lock, queue.lock, doorbell.lock,
+ * key_table.lock, op->dead_lock are leaves, and so is sink.lock but for op->dead_lock. Arrow buffers are released with
+ * no lock held, by the callers' threads, because releasing may need Python's GIL and no worker must ever wait for that.
  */
 #pragma once
 
 #include <sys/types.h>
 
 #include "aggregate.h"
-#include "doorbell.h"
 #include "key.h"
-#include "queue.h"
+#include "ledger.h"
 #include "sink.h"
 #include "wait.h"
 #include "window_list.h"
+#include "window_rows.h"
+#include "worker.h"
+
+typedef struct design design;
 
 typedef struct {
   pthread_mutex_t turn; /* one add, heartbeat or close at a time */
-  queue queue;
-  key_cache keys;
+  ps_counter latest;    /* of tuples and heartbeats; -1: nothing received yet; changed under the turn */
+  ps_flag closed;       /* changed under the turn */
+  key_cache keys;       /* under the turn */
+  ledger ledger;
+  int64_t passed; /* the output thread's: tuples passed and not yet settled */
 } input;
 
 struct ps_operator {
+  const design *design;
+  void *state; /* the design's own */
+  int64_t size, advance;
   int32_t inputs;
   int32_t keys;
   int32_t columns;
@@ -41,23 +59,38 @@ struct ps_operator {
   aggregates functions;
   key_table key_table;
   input *input;
-  window_list windows; /* output thread only */
+  int32_t workers;
+  worker *worker;
+  pause_state pause;
   sink sink;
-  doorbell doorbell; /* the output thread sleeps here */
-  ps_flag cancelled; /* set with every lock passed once after it: see ps_operator_cancel */
+  ps_flag cancelled; /* set before every doorbell is rung and every lock passed: see ps_operator_cancel */
   ps_counter tuples_in;
+  ps_counter batch_bytes; /* held by batches */
+  int64_t unsettled;      /* the output thread's: tuples passed and not yet settled, over all inputs */
   pthread_mutex_t dead_lock;
   batch *dead; /* batches to release */
   pthread_mutex_t end_lock;
-  bool joined; /* behind end_lock */
-  pthread_t thread;
-  pid_t process; /* that has the thread */
+  bool joined;   /* behind end_lock */
+  pid_t process; /* that has the threads */
 };
 
-/* mq.c: the output thread of MQ; returns when the sink has ended or the operator is cancelled. */
-void *mq_output_thread(void *op);
-/* mq.c: Add of MQ. Room for b->rows tuples has been reserved. */
-void mq_add(ps_operator *op, input *in, batch *b);
+/* Any thread, after making something visible that the worker may wait for. */
+static inline void operator_ring(ps_operator *op, int32_t number) { doorbell_ring(&op->worker[number].doorbell); }
 
-/* The batch is done with; some caller's thread will release it. */
-void operator_retire(ps_operator *op, batch *b);
+/* Any thread: the operator cannot go on. The rows that are out stay out; then the reader gets the failure. */
+void operator_fail(ps_operator *op, ps_code failure, const ps_fault *fault);
+
+/* The output thread: n tuples of the input, the oldest ones, are in their windows (operator_pass), and the rows that
+   they completed are out (operator_settle): they no longer count as pending. False: out of memory. */
+static inline void operator_pass(ps_operator *op, int32_t which, int64_t n) {
+  op->input[which].passed += n;
+  op->unsettled += n;
+}
+bool operator_settle(ps_operator *op);
+
+/* The same for one tuple after the other: settles now and then, when it is worth its price. */
+#define SETTLE_EVERY 256
+static inline bool operator_passed(ps_operator *op, int32_t which) {
+  operator_pass(op, which, 1);
+  return op->unsettled < SETTLE_EVERY || operator_settle(op);
+}

@@ -20,40 +20,65 @@ void out_rows_free(out_rows *rows) {
   memory_free(rows->column);
 }
 
+int64_t out_rows_bytes(const out_rows *rows) {
+  int64_t n = 0;
+  for (int32_t i = 0; i < rows->columns; i++) {
+    const out_column *c = &rows->column[i];
+    n += c->validity_capacity + c->values_capacity * (int64_t)sizeof(uint64_t) + c->data_capacity;
+  }
+  return n;
+}
+
 /* ---- writing ---- */
 
-static bool put_validity(out_column *c, int64_t row, bool valid) {
+/* The bitmap is written for the first `covered` rows; all behind are valid. Rows that were taken back may lie there. */
+static void cover_valid(out_column *c, int64_t rows) {
+  int64_t row = c->covered;
+  for (; row < rows && row % 8; row++) c->validity[row / 8] |= (uint8_t)(1u << (row & 7));
+  if (row < rows) memset(c->validity + row / 8, 0xff, (size_t)((rows - row + 7) / 8));
+  c->covered = rows;
+}
+
+static void put_valid(out_column *c, int64_t row) {
+  if (c->covered > row) c->covered = row;
+}
+
+static bool put_invalid(out_column *c, int64_t row) {
   if (!memory_grow((void **)&c->validity, &c->validity_capacity, row / 8 + 1, 1)) return false;
-  uint8_t bit = (uint8_t)(1u << (row & 7));
-  if (row % 8 == 0) c->validity[row / 8] = 0;
-  c->validity[row / 8] = (uint8_t)((c->validity[row / 8] & ~bit) | (valid ? bit : 0));
+  put_valid(c, row);
+  cover_valid(c, row + 1);
+  c->validity[row / 8] &= (uint8_t)~(1u << (row & 7));
   return true;
 }
 
-/* Entry `i` of the 64-bit buffer. */
-static bool put_word(out_column *c, int64_t i, uint64_t word) {
-  if (!memory_grow(&c->values, &c->values_capacity, i + 1, sizeof(uint64_t))) return false;
-  ((uint64_t *)c->values)[i] = word;
-  return true;
+static bool grow_values(out_column *c, int64_t n) {
+  if (!c->values && n < c->values_expected) n = c->values_expected;
+  return memory_grow(&c->values, &c->values_capacity, n, sizeof(uint64_t));
 }
 
 bool out_put_bits(out_rows *rows, int32_t to, uint64_t bits) {
   out_column *c = &rows->column[to];
-  return put_validity(c, rows->rows, true) && put_word(c, rows->rows, bits);
+  if (!grow_values(c, rows->rows + 1)) return false;
+  put_valid(c, rows->rows);
+  ((uint64_t *)c->values)[rows->rows] = bits;
+  return true;
 }
 
 /* Where the row's string starts: the end of the row before, so that half-written rows leave no trace. */
 static int64_t string_start(const out_column *c, int64_t row) { return row ? ((const int64_t *)c->values)[row] : 0; }
 
-uint8_t *out_put_space(out_rows *rows, int32_t to, int64_t length) {
+uint8_t *out_put_space_at(out_rows *rows, int32_t to, int64_t at, int64_t length) {
   out_column *c = &rows->column[to];
-  int64_t start = string_start(c, rows->rows);
-  if (!put_validity(c, rows->rows, true)) return NULL;
-  if (!put_word(c, rows->rows + 1, (uint64_t)(start + length))) return NULL;
-  if (rows->rows == 0) ((int64_t *)c->values)[0] = 0;
+  int64_t row = rows->rows + at, start = string_start(c, row);
+  if (!grow_values(c, row + 2)) return NULL;
   if (!memory_grow((void **)&c->data, &c->data_capacity, start + length + 1, 1)) return NULL;
+  put_valid(c, row);
+  ((int64_t *)c->values)[row] = start;
+  ((int64_t *)c->values)[row + 1] = start + length;
   return c->data + start;
 }
+
+uint8_t *out_put_space(out_rows *rows, int32_t to, int64_t length) { return out_put_space_at(rows, to, 0, length); }
 
 bool out_put_bytes(out_rows *rows, int32_t to, const uint8_t *data, int64_t length) {
   uint8_t *space = out_put_space(rows, to, length);
@@ -64,7 +89,18 @@ bool out_put_bytes(out_rows *rows, int32_t to, const uint8_t *data, int64_t leng
 bool out_put_null(out_rows *rows, int32_t to) {
   out_column *c = &rows->column[to];
   bool ok = c->is_bytes ? out_put_space(rows, to, 0) != NULL : out_put_bits(rows, to, 0);
-  return ok && put_validity(c, rows->rows, false);
+  return ok && put_invalid(c, rows->rows);
+}
+
+uint64_t *out_reserve(out_rows *rows, int32_t to, int64_t n) {
+  out_column *c = &rows->column[to];
+  if (!grow_values(c, rows->rows + n)) return NULL;
+  put_valid(c, rows->rows);
+  return (uint64_t *)c->values + rows->rows;
+}
+
+bool out_put_null_at(out_rows *rows, int32_t to, int64_t row) {
+  return put_invalid(&rows->column[to], rows->rows + row);
 }
 
 /* ---- handing over ---- */
@@ -96,15 +132,16 @@ static bool shell(struct ArrowArray *a, int64_t rows, int64_t buffers, int64_t c
   return true;
 }
 
-/* Arrow wants one offset even for no strings. */
-static bool column_shell(const out_column *c, int64_t rows, struct ArrowArray *to) {
+/* Arrow wants one offset even for no strings, and a bitmap that is there for all rows. */
+static bool column_shell(out_column *c, int64_t rows, struct ArrowArray *to) {
+  if (c->validity && !memory_grow((void **)&c->validity, &c->validity_capacity, rows / 8 + 1, 1)) return false;
   if (!shell(to, rows, c->is_bytes ? 3 : 2, 0)) return false;
   if (!c->is_bytes || c->values) return true;
   to->buffers[1] = memory_new(sizeof(int64_t));
   return to->buffers[1] != NULL;
 }
 
-static bool fill_shell(const out_rows *rows, struct ArrowArray *to) {
+static bool fill_shell(out_rows *rows, struct ArrowArray *to) {
   for (int32_t i = 0; i < rows->columns; i++) {
     to->children[i] = memory_new(sizeof(struct ArrowArray));
     if (!to->children[i] || !column_shell(&rows->column[i], rows->rows, to->children[i])) return false;
@@ -112,28 +149,37 @@ static bool fill_shell(const out_rows *rows, struct ArrowArray *to) {
   return true;
 }
 
-bool out_rows_shell(const out_rows *rows, struct ArrowArray *to) {
+bool out_rows_shell(out_rows *rows, struct ArrowArray *to) {
   if (!shell(to, rows->rows, 1, rows->columns)) return false;
   if (fill_shell(rows, to)) return true;
   ps_arrow_release(to);
   return false;
 }
 
-static int64_t count_nulls(const out_column *c, int64_t rows) {
-  int64_t nulls = 0;
-  for (int64_t i = 0; i < rows; i++) nulls += !bitmap_get(c->validity, i);
-  return nulls;
+static int64_t count_nulls(const uint8_t *validity, int64_t rows) {
+  int64_t valid = 0, i = 0;
+  for (; i + 64 <= rows; i += 64) {
+    uint64_t word;
+    memcpy(&word, validity + i / 8, sizeof word);
+    valid += __builtin_popcountll(word);
+  }
+  for (; i < rows; i++) valid += bitmap_get(validity, i);
+  return rows - valid;
 }
 
 void out_rows_move(out_rows *rows, struct ArrowArray *to) {
   for (int32_t i = 0; i < rows->columns; i++) {
     out_column *c = &rows->column[i];
     struct ArrowArray *child = to->children[i];
-    child->null_count = count_nulls(c, rows->rows);
+    if (c->validity) {
+      put_valid(c, rows->rows);
+      cover_valid(c, rows->rows);
+      child->null_count = count_nulls(c->validity, rows->rows);
+    }
     child->buffers[0] = c->validity;
     if (c->values) child->buffers[1] = c->values;
     if (c->is_bytes) child->buffers[2] = c->data;
-    *c = (out_column){.is_bytes = c->is_bytes};
+    *c = (out_column){.is_bytes = c->is_bytes, .values_expected = rows->rows};
   }
   rows->rows = 0;
 }

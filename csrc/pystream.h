@@ -9,18 +9,22 @@
  */
 #pragma once
 
-#define PS_ABI 1 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 4 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
-  PS_EMPTY,     /* take: nothing finished within the time given */
-  PS_END,       /* take: every input is closed and every row has been taken */
-  PS_FULL,      /* add: the input already holds as many tuples as it may */
-  PS_NO_MEMORY, /* an allocation failed */
-  PS_NO_THREAD, /* the system refused to start a thread */
-  PS_DISORDER,  /* a timestamp below the input's latest, or negative: ps_fault says where */
-  PS_CLOSED,    /* the input or the whole operator takes nothing more */
-  PS_OVERFLOW   /* a sum of integers left int64: ps_fault says in which window and aggregate */
+  PS_EMPTY,      /* take: nothing finished within the time given */
+  PS_END,        /* take: every input is closed and every row has been taken */
+  PS_FULL,       /* add: the input already holds as many tuples as it may */
+  PS_NO_MEMORY,  /* an allocation failed */
+  PS_NO_THREAD,  /* the system refused to start a thread */
+  PS_DISORDER,   /* a timestamp below the input's latest, or negative: ps_fault says where */
+  PS_CLOSED,     /* the input or the whole operator takes nothing more */
+  PS_OVERFLOW,   /* a sum of integers left int64: ps_fault says in which window and aggregate */
+  PS_UDF_FAILED, /* a native udf gave a code other than 0: ps_fault says which, and in which window and aggregate */
+  PS_CORRUPT,    /* load: not what save gives for this query */
+  PS_REFUSED,    /* save, load: the design cannot do this */
+  PS_PAUSED      /* never leaves the core: a step gave way to a pause */
 } ps_code;
 
 /* How a column's values lie in its Arrow buffers. */
@@ -41,15 +45,56 @@ typedef enum {
   PS_TYPES    /* how many there are */
 } ps_type;
 
-typedef enum { PS_COUNT, PS_SUM, PS_AVG, PS_MIN, PS_MAX, PS_FIRST, PS_LAST, PS_UDF, PS_FUNCTIONS } ps_function;
+typedef enum {
+  PS_COUNT,
+  PS_SUM,
+  PS_AVG,
+  PS_MIN,
+  PS_MAX,
+  PS_FIRST,
+  PS_LAST,
+  PS_UDF,
+  PS_NATIVE,
+  PS_FUNCTIONS
+} ps_function;
 
-typedef enum { PS_MQ, PS_DESIGNS } ps_design;
+typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_TUML_MC, PS_WIML, PS_SLICED, PS_RUNS, PS_DESIGNS } ps_design;
+
+/* Native udfs: compiled functions of the user, called without Python's GIL by the threads that update windows and put
+ * them out.
+ *
+ * process takes one tuple, in the order (ts, input, position):
+ *   state   the window's own bytes, as many as were asked for, all zero at first, aligned to 16. They may be copied to
+ *           another place between two calls: no pointer to or into them holds, and nobody frees what they point to
+ *   ts      the tuple's timestamp
+ *   values  64 bits for each column asked for: int64_t, uint64_t (bool: 0 or 1) or double, whichever holds the column's
+ *           type; 0 where null
+ *   nulls   one byte for each column: 1 where the value is null, else 0
+ * produce gives the window's result, 64 bits in the form of `values` for the type of the result, or sets *null to 1
+ *           (both are 0 before). It is called at most once per window, and leaves the state alone.
+ *
+ * Both give 0, or a code of their own, which fails the operator and is reported with the window and its key. Calls for
+ * one window come one after the other; calls for different windows may come at the same time from several threads. */
+typedef int32_t (*ps_native_process)(void *state, int64_t ts, const uint64_t *values, const uint8_t *nulls);
+typedef int32_t (*ps_native_produce)(const void *state, uint64_t *result, uint8_t *null);
+
+#define PS_NATIVE_COLUMNS 64    /* most columns a native udf may ask for: they lie on the stack */
+#define PS_NATIVE_STATE 1048576 /* most bytes of state it may ask for */
+
+typedef struct {
+  ps_native_process process;
+  ps_native_produce produce;
+  int64_t state_size;
+  int32_t columns;
+  const int32_t *column; /* their numbers; none may be a string */
+} ps_native;
 
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1 means none. */
 typedef struct {
   ps_function function;
-  int32_t column; /* the values */
-  int32_t mask;   /* a PS_BOOL column without nulls: only rows where it is true count */
+  int32_t column;          /* the values */
+  int32_t mask;            /* a PS_BOOL column without nulls: only rows where it is true count */
+  const ps_native *native; /* PS_NATIVE only; column is 0 then */
 } ps_aggregate;
 
 /* Column 0 of every batch is the timestamp (PS_I64, no nulls), columns 1..keys are the key, the others are values and
@@ -67,9 +112,11 @@ typedef struct {
 /* What went wrong, in numbers; Python makes the sentence. */
 typedef struct {
   int64_t row;       /* PS_DISORDER: row of the batch */
-  int64_t ts;        /* PS_DISORDER: the offending timestamp; PS_OVERFLOW: the window's start */
+  int64_t ts;        /* PS_DISORDER: the offending timestamp; PS_OVERFLOW, PS_UDF_FAILED: the window's start */
   int64_t latest;    /* PS_DISORDER: the timestamp it had to reach */
-  int32_t aggregate; /* PS_OVERFLOW: index of the aggregate */
+  int32_t aggregate; /* PS_OVERFLOW, PS_UDF_FAILED: index of the aggregate */
+  int32_t code;      /* PS_UDF_FAILED: what the user's function gave */
+  const void *key;   /* PS_OVERFLOW, PS_UDF_FAILED: the window's key, for ps_operator_fault_key */
 } ps_fault;
 
 /* Arrow's C data interface, as published in its specification. */
@@ -90,12 +137,30 @@ typedef struct ps_operator ps_operator;
 
 typedef struct {
   int64_t tuples_in; /* tuples accepted so far, over all inputs */
-  int64_t pending;   /* tuples accepted and not yet merged */
+  int64_t pending;   /* tuples accepted and not yet merged: no row that the others complete is still missing */
   int64_t rows_out;  /* output rows finished so far, taken or not */
+  int64_t windows;   /* windows open: one per window and key */
+  int64_t bytes;     /* about how much memory is held, batches of the callers included */
 } ps_stats;
 
-/* Starts the operator's own thread. The query is copied. */
-ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int64_t max_pending,
+typedef struct {
+  int64_t latest;  /* of its tuples and heartbeats; -1: nothing received yet */
+  int64_t pending; /* its share of ps_stats.pending */
+  int32_t closed;
+} ps_input_stats;
+
+/* Who holds back the others. */
+typedef struct {
+  int32_t input;   /* of the open inputs the one with the lowest (latest, number); -1: all are closed */
+  int64_t latest;  /* its latest timestamp; -1: it has received nothing */
+  int64_t next;    /* the lowest latest timestamp of the other open inputs; INT64_MAX: there are none */
+  int64_t waiting; /* tuples that are not ready because of it */
+  int64_t first;   /* the timestamp that it must reach for the first of them to be ready; INT64_MAX: none waits */
+} ps_stall;
+
+/* Starts the operator's own threads: one for output and, in the designs that have them, `threads` for updates. The
+   query is copied. */
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int32_t threads, int64_t max_pending,
                         ps_operator **out);
 
 /* Takes the batch whole and moves it out of *batch, or not at all (then *batch still belongs to the caller). The
@@ -118,18 +183,52 @@ ps_code ps_operator_close(ps_operator *op, int32_t input);
 ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, struct ArrowArray *journal,
                          ps_fault *fault);
 
-/* Makes every waiting or later call return PS_CLOSED and the operator's thread end soon. */
+/* The window that a take failed at, as one row: its start and the key columns. */
+ps_code ps_operator_fault_key(ps_operator *op, const ps_fault *fault, struct ArrowArray *out);
+
+/* Instead of waiting in take: one byte is written to the descriptor as soon as take has something to say, at once if it
+   has now, and the descriptor is forgotten. -1 takes it back: nothing is written to it after that. PS_FULL when another
+   descriptor is there already. */
+ps_code ps_operator_watch(ps_operator *op, int32_t descriptor);
+
+/* Makes every waiting or later call return PS_CLOSED and the operator's threads end soon. */
 void ps_operator_cancel(ps_operator *op);
 
-/* Cancels and joins the thread; the operator stays valid and answers PS_CLOSED. May be called again, and by any thread.
+/* Cancels and joins the threads; the operator stays valid and answers PS_CLOSED. May be called again, and by any
+ * thread.
  */
 void ps_operator_end(ps_operator *op);
 
-/* Ends the operator and frees everything. No other call may run. NULL is allowed. In a forked child, where the thread
-   does not exist and locks may be held for ever, this and end do nothing. */
+/* Ends the operator and frees everything. No other call may run. NULL is allowed. In a forked child, where the threads
+   do not exist and locks may be held for ever, this and end do nothing. */
 void ps_operator_free(ps_operator *op);
 
 void ps_operator_stats(ps_operator *op, ps_stats *out);
+void ps_operator_stall(ps_operator *op, ps_stall *out);
+void ps_operator_input_stats(ps_operator *op, int32_t input, ps_input_stats *out);
+
+/* Snapshots. Pause waits until no add, heartbeat or close is under way and the operator's threads stand still; until
+   resume, by the same thread, those calls wait. PS_CLOSED: the operator has ended, and is not paused. */
+ps_code ps_operator_pause(ps_operator *op);
+void ps_operator_resume(ps_operator *op);
+
+/* While paused: the windows as columns start, key, state (bytes that mean the same on every machine) and number, which
+   is that of PS_UDF, ordered by start. */
+ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out);
+
+/* While paused: the tuples of an input that are in no window yet, as columns batch number, row, and the query's
+   columns, widened as in output. */
+ps_code ps_operator_save_pending(ps_operator *op, int32_t input, struct ArrowArray *out);
+
+/* While paused, into an operator that has been given nothing: the first three columns of save_windows, without nulls;
+   the row becomes the number. PS_CORRUPT: the row is in fault; then the operator must be freed. */
+ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, ps_fault *fault);
+
+/* Changes max_pending. */
+void ps_operator_limit(ps_operator *op, int64_t max_pending);
+
+/* So many rows that were taken lie with the caller and count as if they had not been taken: for max_pending. */
+void ps_operator_keep(ps_operator *op, int64_t rows);
 
 /* Exact sums of doubles, for tests and for merging partial results (exact_sum.h says how it works). */
 typedef struct ps_exact_sum ps_exact_sum;
@@ -145,3 +244,70 @@ void ps_memory_fail_after(int64_t allocations);
 
 /* Drops an Arrow array that was exported and not moved; one that was moved is left alone. */
 void ps_arrow_release(struct ArrowArray *array);
+
+/* ---- T-Gate on its own (t_gate.h). Any thread may make any call: calls of the same input, or of the same reader, take
+   turns. Inputs and readers are numbered from 0 and must be in range. ---- */
+typedef struct ps_t_gate ps_t_gate;
+
+typedef struct {
+  int64_t ts;
+  uint64_t token;
+  int32_t input;
+} ps_t_gate_tuple;
+
+/* At most 65536 of either. */
+ps_code ps_t_gate_new(int32_t inputs, int32_t readers, ps_t_gate **out);
+
+/* No other call may run. NULL is allowed. */
+void ps_t_gate_free(ps_t_gate *gate);
+
+/* All n tuples or none of them; tuple i comes out with token + i. */
+ps_code ps_t_gate_insert_tuples(ps_t_gate *gate, int32_t input, int64_t n, const int64_t *ts, uint64_t token,
+                                ps_fault *fault);
+ps_code ps_t_gate_heartbeat(ps_t_gate *gate, int32_t input, int64_t ts, ps_fault *fault);
+void ps_t_gate_close(ps_t_gate *gate, int32_t input);
+
+/* PS_OK and up to n ready tuples, or PS_EMPTY, or PS_END. */
+ps_code ps_t_gate_get_ready_tuples(ps_t_gate *gate, int32_t reader, int64_t n, ps_t_gate_tuple *out, int64_t *got);
+
+/* Nothing below this timestamp will reach the reader any more; after PS_EMPTY the least that still can. */
+int64_t ps_t_gate_position(ps_t_gate *gate, int32_t reader);
+
+/* Whether the reader's last get answered PS_END. */
+int32_t ps_t_gate_ended(ps_t_gate *gate, int32_t reader);
+
+/* ---- W-Hive on its own (w_hive.h). Any thread may make any call: calls of the same updater, and those of the reader,
+   take turns. Updaters are numbered from 0 and must be in range. ---- */
+typedef struct ps_w_hive ps_w_hive;
+
+/* Rows of tuples. Each value is an integer (then `real` is the nearest double), a real or null, as the bitmaps say. */
+typedef struct {
+  int64_t rows;
+  const int64_t *ts;
+  const int64_t *key; /* numbers that the caller has given to its keys */
+  const int64_t *integer;
+  const double *real;
+  const uint8_t *is_integer;
+  const uint8_t *is_real;
+  const uint8_t *is_value; /* not null */
+} ps_w_hive_tuples;
+
+/* One function: PS_COUNT, PS_SUM, PS_AVG, PS_MIN or PS_MAX. At most 65536 threads. */
+ps_code ps_w_hive_new(int64_t size, int64_t advance, ps_function function, int32_t threads, ps_w_hive **out);
+
+/* No other call may run. NULL is allowed. */
+void ps_w_hive_free(ps_w_hive *hive);
+
+/* PS_DISORDER and PS_CLOSED: no row has been taken. PS_NO_MEMORY: the rows before fault->row have; that row's timestamp
+   counts as a heartbeat. */
+ps_code ps_w_hive_update_windows(ps_w_hive *hive, int32_t thread, const ps_w_hive_tuples *tuples, ps_fault *fault);
+ps_code ps_w_hive_heartbeat(ps_w_hive *hive, int32_t thread, int64_t ts, ps_fault *fault);
+void ps_w_hive_close(ps_w_hive *hive, int32_t thread);
+
+/* PS_OK and the rows of the next winset: its start, the number of the key, and PS_COUNT's count, or the function over
+   integers, over all values as doubles, and how many were no integers. Or PS_EMPTY, or PS_END. After PS_NO_MEMORY the
+   same winset comes again; after PS_OVERFLOW (fault->ts: its start) it does not. */
+ps_code ps_w_hive_get_next_winset(ps_w_hive *hive, struct ArrowArray *out, ps_fault *fault);
+
+/* All windows that start before this are complete; UINT64_MAX: all threads have closed. */
+uint64_t ps_w_hive_limit(ps_w_hive *hive);

@@ -1,26 +1,24 @@
 /* queue.c - see queue.h. */
 #include "queue.h"
 
-#include "wait.h"
-
-bool queue_init(queue *q, int64_t size_max) {
-  *q = (queue){.latest = -1, .size_max = size_max};
-  if (pthread_mutex_init(&q->lock, NULL) != 0) return false;
-  if (wait_init(&q->space)) return true;
-  pthread_mutex_destroy(&q->lock);
-  return false;
+bool queue_init(queue *q, queue_kind kind) {
+  *q = (queue){.kind = kind, .latest = -1, .dequeued = -1};
+  cell_init(&q->promise, 0);
+  return kind == QUEUE_MUTEX ? pthread_mutex_init(&q->lock, NULL) == 0 : ms_queue_init(&q->values);
 }
 
-void queue_free(queue *q, void (*drop)(void *context, batch *b), void *context) {
-  for (int64_t i = 0; i < q->size; i++) drop(context, q->ring[(q->front + i) & (q->capacity - 1)].batch);
+void queue_free(queue *q) {
+  if (q->kind == QUEUE_LOCK_FREE) {
+    ms_queue_free(&q->values);
+    return;
+  }
   memory_free(q->ring);
-  pthread_cond_destroy(&q->space);
   pthread_mutex_destroy(&q->lock);
 }
 
-/* ---- producer ---- */
+/* ---- the ring behind a mutex ---- */
 
-static bool ring_grow(queue *q, int64_t needed) {
+static bool ring_reserve(queue *q, int64_t needed) {
   if (needed <= q->capacity) return true;
   int64_t capacity = 64;
   while (capacity < needed) capacity *= 2;
@@ -34,107 +32,112 @@ static bool ring_grow(queue *q, int64_t needed) {
   return true;
 }
 
-/* A batch larger than the limit is let in when the queue is empty, since it must be taken whole. */
-static bool has_space(const queue *q, int64_t rows) { return q->size == 0 || rows <= q->size_max - q->size; }
-
-ps_code queue_reserve(queue *q, int64_t rows) {
-  pthread_mutex_lock(&q->lock);
-  ps_code code = PS_OK;
-  if (q->closed || q->cancelled) {
-    code = PS_CLOSED;
-  } else if (!has_space(q, rows)) {
-    code = PS_FULL;
-  } else if (!ring_grow(q, q->size + rows)) {
-    code = PS_NO_MEMORY;
-  }
-  pthread_mutex_unlock(&q->lock);
-  return code;
-}
-
-void queue_enqueue(queue *q, tuple t) {
-  pthread_mutex_lock(&q->lock);
+static void ring_put(queue *q, tuple t) {
   assert(q->size < q->capacity && t.ts >= q->latest);
   q->ring[(q->front + q->size) & (q->capacity - 1)] = t;
   q->size++;
   q->latest = t.ts;
+}
+
+static position ring_peek(const queue *q) {
+  if (q->size) return (position){QUEUE_TUPLE, q->ring[q->front].ts};
+  return q->closed ? (position){QUEUE_DRAINED, INT64_MAX} : (position){QUEUE_PROMISE, q->latest};
+}
+
+static tuple ring_take(queue *q) {
+  assert(q->size > 0);
+  tuple t = q->ring[q->front];
+  q->front = (q->front + 1) & (q->capacity - 1);
+  q->size--;
+  return t;
+}
+
+/* ---- the lock-free queue ---- */
+
+static tuple named(const queue *q, uint64_t name) {
+  batch *b = q->reading;
+  int64_t row = tuple_find(name, &b);
+  return (tuple){batch_ts(b, row), row, b};
+}
+
+static position lock_free_peek(queue *q) {
+  uint64_t name;
+  AT(output_peek_shut);
+  uint64_t promise = promise_read(&q->promise);
+  AT(output_peek);
+  if (ms_queue_peek(&q->values, &name)) return (position){QUEUE_TUPLE, named(q, name).ts};
+  if (promise == PROMISE_CLOSED) return (position){QUEUE_DRAINED, INT64_MAX};
+  int64_t ts = (int64_t)promise - 1;
+  return (position){QUEUE_PROMISE, ts > q->dequeued ? ts : q->dequeued};
+}
+
+static tuple lock_free_take(queue *q) {
+  uint64_t name = 0;
+  bool any = ms_queue_dequeue(&q->values, &name);
+  assert(any && "dequeue wants a queue that is not empty");
+  (void)any;
+  tuple t = named(q, name);
+  q->reading = t.batch;
+  q->dequeued = t.ts;
+  return t;
+}
+
+/* ---- producer ---- */
+
+bool queue_reserve(queue *q, int64_t tuples) {
+  if (q->kind == QUEUE_LOCK_FREE) return ms_queue_reserve(&q->values, tuples);
+  pthread_mutex_lock(&q->lock);
+  bool ok = ring_reserve(q, tuples);
+  pthread_mutex_unlock(&q->lock);
+  return ok;
+}
+
+void queue_enqueue(queue *q, batch *b, int64_t row) {
+  if (q->kind == QUEUE_LOCK_FREE) {
+    bool ok = ms_queue_enqueue(&q->values, tuple_name(b, row));
+    assert(ok && "room has been reserved");
+    (void)ok;
+    return;
+  }
+  pthread_mutex_lock(&q->lock);
+  ring_put(q, (tuple){batch_ts(b, row), row, b});
   pthread_mutex_unlock(&q->lock);
 }
 
 void queue_promise(queue *q, int64_t ts) {
+  if (q->kind == QUEUE_LOCK_FREE) {
+    promise_write(&q->promise, (uint64_t)ts + 1);
+    return;
+  }
   pthread_mutex_lock(&q->lock);
   if (ts > q->latest) q->latest = ts;
   pthread_mutex_unlock(&q->lock);
 }
 
 void queue_close(queue *q) {
+  if (q->kind == QUEUE_LOCK_FREE) {
+    promise_write(&q->promise, PROMISE_CLOSED);
+    return;
+  }
   pthread_mutex_lock(&q->lock);
   q->closed = true;
   pthread_mutex_unlock(&q->lock);
 }
 
-ps_code queue_wait_space(queue *q, int64_t rows, int32_t ms) {
-  moment until = moment_in(ms);
-  pthread_mutex_lock(&q->lock);
-  q->waiting_for = rows;
-  bool in_time = true;
-  while (!has_space(q, rows) && !q->cancelled && in_time) in_time = wait_until(&q->space, &q->lock, until);
-  q->waiting_for = 0;
-  ps_code code = q->cancelled ? PS_CLOSED : has_space(q, rows) ? PS_OK : PS_FULL;
-  pthread_mutex_unlock(&q->lock);
-  return code;
-}
-
 /* ---- consumer ---- */
 
 position queue_peek(queue *q) {
+  if (q->kind == QUEUE_LOCK_FREE) return lock_free_peek(q);
   pthread_mutex_lock(&q->lock);
-  position p = {QUEUE_PROMISE, q->latest};
-  if (q->size) {
-    p = (position){QUEUE_TUPLE, q->ring[q->front].ts};
-  } else if (q->closed) {
-    p = (position){QUEUE_DRAINED, INT64_MAX};
-  }
+  position p = ring_peek(q);
   pthread_mutex_unlock(&q->lock);
   return p;
 }
 
 tuple queue_dequeue(queue *q) {
+  if (q->kind == QUEUE_LOCK_FREE) return lock_free_take(q);
   pthread_mutex_lock(&q->lock);
-  assert(q->size > 0);
-  tuple t = q->ring[q->front];
-  q->front = (q->front + 1) & (q->capacity - 1);
-  q->size--;
-  if (q->waiting_for && has_space(q, q->waiting_for)) pthread_cond_signal(&q->space);
+  tuple t = ring_take(q);
   pthread_mutex_unlock(&q->lock);
   return t;
-}
-
-/* ---- any thread ---- */
-
-int64_t queue_size(queue *q) {
-  pthread_mutex_lock(&q->lock);
-  int64_t size = q->size;
-  pthread_mutex_unlock(&q->lock);
-  return size;
-}
-
-int64_t queue_latest(queue *q) {
-  pthread_mutex_lock(&q->lock);
-  int64_t latest = q->latest;
-  pthread_mutex_unlock(&q->lock);
-  return latest;
-}
-
-bool queue_closed(queue *q) {
-  pthread_mutex_lock(&q->lock);
-  bool closed = q->closed || q->cancelled;
-  pthread_mutex_unlock(&q->lock);
-  return closed;
-}
-
-void queue_cancel(queue *q) {
-  pthread_mutex_lock(&q->lock);
-  q->cancelled = true;
-  pthread_cond_broadcast(&q->space);
-  pthread_mutex_unlock(&q->lock);
 }

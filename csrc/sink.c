@@ -1,14 +1,18 @@
 /* sink.c - see sink.h. */
 #include "sink.h"
 
+#include <unistd.h>
+
 #include "wait.h"
 
-#define JOURNAL_WORTH                                                                                   \
-  4096 /* steps for which the reader is woken although no row is finished: enough to be worth a wake-up \
-        */
+/* For so many steps in the journal the reader is woken although no row is finished; for so many rows, or if the oldest
+   has lain for so long, although more will come. Taking rows costs Python about 0.1 ms, whatever their number. */
+#define JOURNAL_WORTH 4096
+#define ROWS_WORTH 32768
+#define PATIENCE_MS 1
 
 bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max) {
-  *s = (sink){.rows_max = rows_max};
+  *s = (sink){.rows_max = rows_max, .watcher = -1};
   if (pthread_mutex_init(&s->lock, NULL) != 0) return false;
   bool filled = wait_init(&s->filled), taken = wait_init(&s->taken);
   if (filled && taken && out_rows_init(&s->rows, columns, is_bytes) &&
@@ -32,29 +36,61 @@ void sink_free(sink *s) {
 
 /* ---- output thread ---- */
 
-static bool full(const sink *s) { return s->rows.rows >= s->rows_max || s->journal.rows >= s->rows_max; }
+static bool full(const sink *s) { return s->kept + s->rows.rows >= s->rows_max || s->journal.rows >= s->rows_max; }
 
-bool sink_lock(sink *s) {
+static ps_code lock(sink *s, bool through) {
   pthread_mutex_lock(&s->lock);
-  while (full(s) && !s->cancelled) pthread_cond_wait(&s->taken, &s->lock);
-  if (!s->cancelled) return true;
-  pthread_mutex_unlock(&s->lock);
-  return false;
+  while (full(s) && !s->cancelled && !s->pausing) pthread_cond_wait(&s->taken, &s->lock);
+  ps_code code = s->cancelled ? PS_CLOSED : full(s) && !through ? PS_PAUSED : PS_OK;
+  if (code != PS_OK) pthread_mutex_unlock(&s->lock);
+  return code;
 }
 
-static bool worth_taking(const sink *s) { return s->rows.rows || s->journal.rows >= JOURNAL_WORTH; }
+ps_code sink_lock(sink *s) { return lock(s, false); }
+
+ps_code sink_lock_through(sink *s) { return lock(s, true); }
+
+void sink_lock_now(sink *s) { pthread_mutex_lock(&s->lock); }
+
+static bool worth_taking(const sink *s) { return s->posted || s->journal.rows >= JOURNAL_WORTH || full(s); }
+
+/* Rows came: whether to wake the reader. */
+static void judge(sink *s) {
+  if (s->posted || s->rows.rows == 0) return;
+  if (s->patience.ns == 0) s->patience = moment_in(PATIENCE_MS);
+  s->posted = s->rows.rows >= ROWS_WORTH || full(s) || moment_passed(s->patience);
+}
+
+/* Wakes whoever waits for rows. The pipe is empty, so the byte fits; if it does not, a wake-up is there already. */
+static void announce(sink *s) {
+  pthread_cond_broadcast(&s->filled);
+  if (s->watcher < 0) return;
+  ssize_t written = write(s->watcher, "", 1);
+  (void)written;
+  s->watcher = -1;
+}
 
 void sink_unlock(sink *s) {
-  if (worth_taking(s)) pthread_cond_signal(&s->filled);
+  judge(s);
+  if (worth_taking(s)) announce(s);
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_post(sink *s) {
+  pthread_mutex_lock(&s->lock);
+  s->posted = s->rows.rows > 0;
+  if (s->posted) announce(s);
   pthread_mutex_unlock(&s->lock);
 }
 
 void sink_end(sink *s, ps_code failure, const ps_fault *fault) {
   pthread_mutex_lock(&s->lock);
-  s->ended = true;
-  s->failure = failure;
-  s->fault = *fault;
-  pthread_cond_broadcast(&s->filled);
+  if (!s->ended) {
+    s->ended = true;
+    s->failure = failure;
+    s->fault = *fault;
+  }
+  announce(s);
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -67,9 +103,11 @@ static ps_code take_all(sink *s, struct ArrowArray *rows, struct ArrowArray *jou
     return PS_NO_MEMORY;
   }
   s->rows_out += s->rows.rows;
+  s->posted = false;
+  s->patience = (moment){0};
   out_rows_move(&s->rows, rows);
   out_rows_move(&s->journal, journal);
-  pthread_cond_signal(&s->taken);
+  pthread_cond_broadcast(&s->taken);
   return PS_OK;
 }
 
@@ -94,7 +132,36 @@ ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArra
 void sink_cancel(sink *s) {
   pthread_mutex_lock(&s->lock);
   s->cancelled = true;
-  pthread_cond_broadcast(&s->filled);
+  announce(s);
+  pthread_cond_broadcast(&s->taken);
+  pthread_mutex_unlock(&s->lock);
+}
+
+bool sink_watch(sink *s, int descriptor) {
+  pthread_mutex_lock(&s->lock);
+  bool free = s->watcher < 0 || descriptor < 0;
+  if (free) s->watcher = descriptor;
+  if (free && descriptor >= 0 && (worth_taking(s) || s->ended || s->cancelled)) announce(s);
+  pthread_mutex_unlock(&s->lock);
+  return free;
+}
+
+void sink_pause(sink *s, bool pausing) {
+  pthread_mutex_lock(&s->lock);
+  s->pausing = pausing;
+  pthread_cond_broadcast(&s->taken);
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_limit(sink *s, int64_t rows_max) {
+  pthread_mutex_lock(&s->lock);
+  s->rows_max = rows_max;
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_keep(sink *s, int64_t rows) {
+  pthread_mutex_lock(&s->lock);
+  s->kept = rows;
   pthread_cond_broadcast(&s->taken);
   pthread_mutex_unlock(&s->lock);
 }
@@ -102,6 +169,13 @@ void sink_cancel(sink *s) {
 int64_t sink_rows_out(sink *s) {
   pthread_mutex_lock(&s->lock);
   int64_t n = s->rows_out + s->rows.rows;
+  pthread_mutex_unlock(&s->lock);
+  return n;
+}
+
+int64_t sink_bytes(sink *s) {
+  pthread_mutex_lock(&s->lock);
+  int64_t n = out_rows_bytes(&s->rows) + out_rows_bytes(&s->journal);
   pthread_mutex_unlock(&s->lock);
   return n;
 }

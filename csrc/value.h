@@ -44,3 +44,9 @@ static inline uint64_t value_unordered(uint64_t bits, ps_type type) {
   if (type_is_unsigned(type)) return bits;
   return type_is_float(type) && !(bits & VALUE_SIGN) ? ~bits : bits ^ VALUE_SIGN;
 }
+
+/* The same for keys: -0.0 and 0.0 are one key. */
+static inline uint64_t value_key(uint64_t bits, ps_type type) {
+  if (type_is_float(type) && bits == VALUE_SIGN) bits = 0;
+  return value_ordered(value_canonical(bits, type), type);
+}

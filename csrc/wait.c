@@ -13,6 +13,8 @@ static int64_t now_ns(void) {
 
 moment moment_in(int32_t ms) { return (moment){now_ns() + (int64_t)ms * 1000000}; }
 
+bool moment_passed(moment m) { return now_ns() >= m.ns; }
+
 static struct timespec timespec_of(int64_t ns) {
   return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = ns % NS_PER_S};
 }

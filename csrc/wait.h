@@ -13,6 +13,7 @@ typedef struct {
 } moment;
 
 moment moment_in(int32_t ms);
+bool moment_passed(moment m);
 
 /* Like pthread_cond_wait; false once the moment has passed. */
 bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, moment until);

@@ -1,7 +1,7 @@
 /* window_list.c - see window_list.h. */
 #include "window_list.h"
 
-#include <stdlib.h>
+#include "window_rows.h"
 
 void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions,
                       out_rows *journal) {
@@ -76,7 +76,9 @@ static uint8_t *winset_find_or_insert(winset *set, const key *k, window_list *li
   int64_t slot = index_slot(&set->index, k);
   if (set->index.slots[slot]) return set->states + set->index.window[slot] * list->functions->state_size;
   uint8_t *state = winset_insert(set, k, slot, list->functions->state_size);
-  if (state && list->journal) *aggregates_udf_window(list->functions, state) = list->udf_window++;
+  if (!state) return NULL;
+  list->windows++;
+  if (list->journal) *aggregates_udf_window(list->functions, state) = list->udf_window++;
   return state;
 }
 
@@ -96,13 +98,12 @@ static bool journal_step(window_list *list, int64_t start, uint8_t *state, const
 }
 
 /* The link that leads to the winset of this start, which is created if it is missing. NULL when out of memory. */
-static winset **winset_link(window_list *list, winset **from, int64_t start) {
+static winset **winset_link(winset **from, int64_t start) {
   while (*from && (*from)->start < start) from = &(*from)->next;
   if (*from && (*from)->start == start) return from;
   winset *set = winset_new(start, *from);
   if (!set) return NULL;
   *from = set;
-  list->length++;
   return from;
 }
 
@@ -112,13 +113,40 @@ bool window_list_update(window_list *list, const batch *b, int64_t row) {
   int64_t last = ts / list->advance;
   winset **link = &list->first;
   for (int64_t n = first; n <= last; n++) {
-    link = winset_link(list, link, n * list->advance);
+    link = winset_link(link, n * list->advance);
     if (!link) return false;
     uint8_t *state = winset_find_or_insert(*link, b->keys[row], list);
     if (!state || !aggregates_add(list->functions, state, b, row)) return false;
     if (list->journal && !journal_step(list, (*link)->start, state, b, row)) return false;
   }
   return true;
+}
+
+/* ---- snapshots ---- */
+
+bool window_list_each(const window_list *list, window_visit visit, void *context) {
+  for (const winset *set = list->first; set; set = set->next) {
+    for (int64_t i = 0; i < set->windows; i++) {
+      if (!visit(context, set->start, set->keys[i], set->states + i * list->functions->state_size)) return false;
+    }
+  }
+  return true;
+}
+
+ps_code window_list_load(window_list *list, int64_t start, const key *k, const uint8_t *state) {
+  winset *last = list->loaded;
+  if (last && start < last->start) return PS_CORRUPT;
+  if (!last || start > last->start) {
+    winset **link = winset_link(last ? &last->next : &list->first, start);
+    if (!link) return PS_NO_MEMORY;
+    last = list->loaded = *link;
+  }
+  int64_t before = last->windows;
+  uint8_t *to = winset_find_or_insert(last, k, list);
+  if (!to) return PS_NO_MEMORY;
+  if (last->windows == before) return PS_CORRUPT;
+  memcpy(to, state, (size_t)list->functions->state_size);
+  return PS_OK;
 }
 
 /* ---- output ---- */
@@ -131,63 +159,19 @@ winset *window_list_complete(const window_list *list, int64_t ts) {
 void window_list_pop(window_list *list) {
   winset *set = list->first;
   list->first = set->next;
-  list->length--;
+  if (list->loaded == set) list->loaded = NULL;
+  list->windows -= set->windows;
   winset_free(set, list->functions);
-}
-
-static bool put_key(const key *k, int32_t keys, const ps_type *types, out_rows *rows) {
-  const uint8_t *at = k->data;
-  for (int32_t i = 0; i < keys; i++) {
-    key_part part;
-    at = key_decode(at, types[i], &part);
-    int32_t to = 1 + i;
-    if (part.null) {
-      if (!out_put_null(rows, to)) return false;
-    } else if (type_is_bytes(types[i])) {
-      uint8_t *space = out_put_space(rows, to, part.length);
-      if (!space) return false;
-      key_unescape(&part, space);
-    } else if (!out_put_bits(rows, to, part.bits)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-typedef struct {
-  const key *key;
-  int64_t window;
-} sort_entry;
-
-static int by_key(const void *a, const void *b) {
-  return key_compare(((const sort_entry *)a)->key, ((const sort_entry *)b)->key);
-}
-
-/* The windows in key order. NULL when out of memory; the caller frees it. */
-static sort_entry *sorted_windows(const winset *set) {
-  sort_entry *order = memory_new((size_t)set->windows * sizeof *order);
-  if (!order) return NULL;
-  for (int64_t i = 0; i < set->windows; i++) order[i] = (sort_entry){set->keys[i], i};
-  qsort(order, (size_t)set->windows, sizeof *order, by_key);
-  return order;
 }
 
 ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types, out_rows *rows,
                       ps_fault *fault) {
-  sort_entry *order = sorted_windows(set);
-  if (!order) return PS_NO_MEMORY;
-  int64_t rows_before = rows->rows;
-  ps_code code = PS_OK;
-  for (int64_t i = 0; i < set->windows && code == PS_OK; i++) {
-    const uint8_t *state = set->states + order[i].window * functions->state_size;
-    bool ok = out_put_bits(rows, 0, (uint64_t)set->start) && put_key(order[i].key, keys, key_types, rows);
-    code = ok ? aggregates_finish(functions, state, rows, 1 + keys, &fault->aggregate) : PS_NO_MEMORY;
-    if (code == PS_OK) out_end_row(rows);
+  window_row *windows = memory_new((size_t)set->windows * sizeof *windows);
+  if (!windows) return PS_NO_MEMORY;
+  for (int64_t i = 0; i < set->windows; i++) {
+    windows[i] = (window_row){set->keys[i], set->states + i * functions->state_size};
   }
-  memory_free(order);
-  if (code != PS_OK) {
-    rows->rows = rows_before;
-    fault->ts = set->start;
-  }
+  ps_code code = window_rows_put(windows, set->windows, set->start, functions, keys, key_types, rows, fault);
+  memory_free(windows);
   return code;
 }

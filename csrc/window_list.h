@@ -8,6 +8,7 @@
 #include "aggregate.h"
 #include "base.h"
 #include "key.h"
+#include "window_rows.h"
 
 typedef struct {
   const key **slots; /* open addressing by the key's hash; the key's address is its identity */
@@ -28,7 +29,8 @@ typedef struct {
   int64_t size, advance;
   const aggregates *functions;
   winset *first;
-  int64_t length;
+  winset *loaded;     /* the last one that window_list_load put a window into */
+  int64_t windows;    /* in all winsets together */
   out_rows *journal;  /* the steps of the user's objects; NULL without udf */
   int64_t udf_window; /* number of the next window with user objects */
 } window_list;
@@ -40,6 +42,11 @@ bool journal_put(out_rows *journal, int64_t window, int64_t start, int64_t numbe
 void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions, out_rows *journal);
 void window_list_free(window_list *list);
 
+/* About how many bytes one window takes. */
+static inline int64_t window_bytes(const aggregates *functions) {
+  return functions->state_size + 5 * (int64_t)sizeof(void *); /* its key, and twice two words in the index */
+}
+
 /* Adds the tuple to every window that covers its timestamp. False when out of memory. */
 bool window_list_update(window_list *list, const batch *b, int64_t row);
 
@@ -49,6 +56,13 @@ winset *window_list_complete(const window_list *list, int64_t ts);
 /* Removes the first winset. */
 void window_list_pop(window_list *list);
 
-/* Puts the winset's rows in key order: start, key columns, aggregates. On failure *rows holds no row of it. */
+/* Calls visit for every window, in order of their start, until it gives false. */
+bool window_list_each(const window_list *list, window_visit visit, void *context);
+
+/* Adds a window whose state is then the list's. PS_CORRUPT: it is there already, or the start is below the last one. */
+ps_code window_list_load(window_list *list, int64_t start, const key *k, const uint8_t *state);
+
+/* Puts the winset's rows in key order: start, key columns, aggregates. On failure *rows holds no row of it, and *fault
+   says at which window. */
 ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types, out_rows *rows,
                       ps_fault *fault);

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
         DisorderError,
         PystreamError,
         SchemaError,
+        SnapshotError,
         SumOverflowError,
         UdfError,
     )
-    from pystream.functions import avg, count, first, last, max, min, sum, udf
+    from pystream.functions import avg, count, first, last, max, min, native_udf, sum, udf
     from pystream.operator import Operator
     from pystream.query import Query, Window
+    from pystream.stall import Stall
+    from pystream.t_gate import TGate
+    from pystream.w_hive import WHive
 
 __version__ = "0.1.0"
 
@@ -40,8 +44,12 @@ __all__ = [
     "PystreamError",
     "Query",
     "SchemaError",
+    "SnapshotError",
+    "Stall",
     "SumOverflowError",
+    "TGate",
     "UdfError",
+    "WHive",
     "Window",
     "__version__",
     "aggregate",
@@ -51,6 +59,7 @@ __all__ = [
     "last",
     "max",
     "min",
+    "native_udf",
     "sum",
     "udf",
 ]
@@ -63,7 +72,7 @@ def __getattr__(name: str) -> Any:
     which Arrow or the compiled extension does not load.
     """
     if name in __all__:
-        for module in ("errors", "functions", "query", "operator", "batch_run"):
+        for module in ("errors", "functions", "query", "operator", "batch_run", "stall", "t_gate", "w_hive"):
             home = importlib.import_module(f"pystream.{module}")
             if hasattr(home, name):
                 return globals().setdefault(name, getattr(home, name))

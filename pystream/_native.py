@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import struct
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pystream import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pystream.plan import AggregatePlan
 
 try:
     from pystream._core import ffi, lib
@@ -17,17 +23,25 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 1
+ABI = 4
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
 #: How long one C call may wait before Python looks for signals such as Ctrl-C.
 WAIT_MS = 50
 
-DESIGNS = {"mq": lib.PS_MQ}
+DESIGNS = {
+    "mq": lib.PS_MQ,
+    "mq-lf": lib.PS_MQ_LF,
+    "tuml-sc": lib.PS_TUML_SC,
+    "tuml-mc": lib.PS_TUML_MC,
+    "wiml": lib.PS_WIML,
+    "sliced": lib.PS_SLICED,
+    "runs": lib.PS_RUNS,
+}
 FUNCTIONS = {
     name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
-}
+} | {"native_udf": lib.PS_NATIVE}
 TYPES = {
     name: getattr(lib, f"PS_{name}")
     for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
@@ -44,6 +58,8 @@ class Fault(Exception):  # noqa: N818 - not an error for users: the operator tur
         self.ts = fault.ts
         self.latest = fault.latest
         self.aggregate = fault.aggregate
+        self.user_code = fault.code
+        self.window: pa.RecordBatch | None = None  # start and key of the window, one row
 
 
 def _raise_if_broken(code: int) -> None:
@@ -66,16 +82,18 @@ class Handle:
         window: tuple[int, int],
         column_types: list[str],
         keys: int,
-        aggregates: list[tuple[str, int, int]],
+        aggregates: list[AggregatePlan],
         inputs: int,
         design: str,
+        threads: int,
         max_pending: int,
     ) -> None:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
-        each = ffi.new("ps_aggregate[]", [(FUNCTIONS[f], column, mask) for f, column, mask in aggregates])
+        alive: list[Any] = []  # what `each` points to
+        each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
         out = ffi.new("ps_operator **")
-        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], max_pending, out))
+        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], threads, max_pending, out))
         self._operator = ffi.gc(out[0], lib.ps_operator_free)
         self._pid = os.getpid()
         self._end = weakref.finalize(self, lib.ps_operator_end, self._operator)  # at exit too
@@ -108,6 +126,7 @@ class Handle:
         """Promise that the input sends nothing below `ts` any more."""
         fault = ffi.new("ps_fault *")
         code = lib.ps_operator_heartbeat(self._op, input, ts, fault)
+        _raise_if_broken(code)
         if code != lib.PS_OK:
             raise Fault(code, fault)
 
@@ -127,8 +146,27 @@ class Handle:
             raise StopIteration
         _raise_if_broken(code)
         if code != lib.PS_OK:
-            raise Fault(code, fault)
+            raise self._window_fault(code, fault, schema)
         return _import(rows, schema), _import(journal, journal_schema)
+
+    def _window_fault(self, code: int, fault: Any, schema: pa.Schema) -> Fault:
+        """What went wrong in a window, with the window's name."""
+        error = Fault(code, fault)
+        if code in (lib.PS_OVERFLOW, lib.PS_UDF_FAILED):
+            name = _new_array()
+            _raise_if_broken(lib.ps_operator_fault_key(self._op, fault, name))
+            fields = [schema.field(i) for i in range(name.n_children)]
+            error.window = _import(name, pa.schema(fields))
+        return error
+
+    def watch(self, descriptor: int) -> bool:
+        """Have a byte written to the descriptor once `take` has something to say; False when another one has that."""
+        return bool(lib.ps_operator_watch(self._op, descriptor) == lib.PS_OK)
+
+    def unwatch(self) -> None:
+        """Take the descriptor back; nothing is written to it any more."""
+        if self._pid == os.getpid():  # in a forked child the lock may be held for ever
+            lib.ps_operator_watch(self._operator, -1)
 
     def cancel(self) -> None:
         """Make every call that waits, now or later, return."""
@@ -140,9 +178,84 @@ class Handle:
 
     def stats(self) -> dict[str, int]:
         """Counters."""
-        stats = ffi.new("ps_stats *")
-        lib.ps_operator_stats(self._op, stats)
-        return {name: getattr(stats, name) for name in ("tuples_in", "pending", "rows_out")}
+        return _fields("ps_stats", lambda out: lib.ps_operator_stats(self._op, out))
+
+    def input_stats(self, input: int) -> dict[str, int]:
+        """What is known of one input."""
+        return _fields("ps_input_stats", lambda out: lib.ps_operator_input_stats(self._op, input, out))
+
+    def stall(self) -> dict[str, int]:
+        """Which input is furthest behind, and what waits for it."""
+        return _fields("ps_stall", lambda out: lib.ps_operator_stall(self._op, out))
+
+    # ---- snapshots ----
+
+    def pause(self) -> None:
+        """Let everything stand still until `resume`, which the same thread must call."""
+        code = lib.ps_operator_pause(self._op)
+        if code == lib.PS_REFUSED:
+            raise NotImplementedError("this design has no snapshots yet")
+        if code != lib.PS_OK:
+            raise Fault(code, ffi.new("ps_fault *"))
+
+    def resume(self) -> None:
+        """Go on."""
+        lib.ps_operator_resume(self._operator)
+
+    def save_windows(self) -> pa.RecordBatch:
+        """The open windows."""
+        out = _new_array()
+        _raise_if_broken(lib.ps_operator_save_windows(self._operator, out))
+        return _import(out, SAVED_WINDOWS)
+
+    def save_pending(self, input: int, schema: pa.Schema) -> pa.RecordBatch:
+        """The tuples of an input that are in no window yet: batch number, row, and the columns that C has."""
+        out = _new_array()
+        _raise_if_broken(lib.ps_operator_save_pending(self._operator, input, out))
+        return _import(out, pa.schema([*SAVED_TUPLE, *schema]))
+
+    def load_windows(self, windows: pa.RecordBatch) -> None:
+        """Put saved windows into an operator that is new."""
+        array, fault = _new_array(), ffi.new("ps_fault *")
+        windows._export_to_c(int(ffi.cast("uintptr_t", array)))
+        code = lib.ps_operator_load_windows(self._operator, array, fault)
+        _raise_if_broken(code)
+        if code != lib.PS_OK:
+            raise Fault(code, fault)
+
+    def limit(self, max_pending: int) -> None:
+        """Change max_pending."""
+        lib.ps_operator_limit(self._op, max_pending)
+
+    def keep(self, rows: int) -> None:
+        """Count so many rows as not taken yet."""
+        lib.ps_operator_keep(self._operator, rows)
+
+
+#: What C gives of a window, and what comes before the columns of a pending tuple.
+SAVED_WINDOWS = pa.schema(
+    [("start", pa.int64()), ("key", pa.large_binary()), ("state", pa.large_binary()), ("number", pa.int64())],
+)
+SAVED_TUPLE = pa.schema([("batch", pa.int64()), ("row", pa.int64())])
+
+
+def _fields(struct: str, fill: Callable[[Any], None]) -> dict[str, int]:
+    """The numbers of a struct that C fills in, by name."""
+    out = ffi.new(f"{struct} *")
+    fill(out)
+    return {name: getattr(out, name) for name, _ in ffi.typeof(struct).fields}
+
+
+def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
+    """The fields of a ps_aggregate."""
+    if plan.native is None:
+        return FUNCTIONS[plan.function], plan.column, plan.mask, ffi.NULL
+    columns = ffi.new("int32_t[]", plan.native_columns)
+    process = ffi.cast("ps_native_process", plan.native.process)
+    produce = ffi.cast("ps_native_produce", plan.native.produce)
+    native = ffi.new("ps_native *", (process, produce, plan.native.state_size, len(plan.native_columns), columns))
+    alive += [columns, native]
+    return FUNCTIONS[plan.function], 0, plan.mask, native
 
 
 def _new_array() -> Any:
@@ -162,6 +275,11 @@ def is_closed(fault: Fault) -> bool:
 def is_overflow(fault: Fault) -> bool:
     """Whether a sum of integers left int64."""
     return bool(fault.code == lib.PS_OVERFLOW)
+
+
+def is_udf_failure(fault: Fault) -> bool:
+    """Whether a native udf gave a code other than 0."""
+    return bool(fault.code == lib.PS_UDF_FAILED)
 
 
 class ExactSum:
@@ -191,3 +309,100 @@ def memory_live() -> int:
 def memory_fail_after(allocations: int) -> None:
     """Let so many allocations minus one succeed and then fail all; 0 switches it off. For tests."""
     lib.ps_memory_fail_after(allocations)
+
+
+#: How a ps_t_gate_tuple lies in memory: many are read faster at once than field by field.
+T_GATE_TUPLE = struct.Struct("=qQi4x")
+
+
+class TGateHandle:
+    """A T-Gate in C; tuples carry tokens. Calls release the GIL, and any thread may make any call at any time."""
+
+    def __init__(self, inputs: int, readers: int) -> None:
+        out = ffi.new("ps_t_gate **")
+        _raise_if_broken(lib.ps_t_gate_new(inputs, readers, out))
+        self._gate = ffi.gc(out[0], lib.ps_t_gate_free)
+
+    def insert_tuples(self, input: int, ts: Any, token: int) -> None:
+        """Insert one tuple per timestamp, with the tokens token, token + 1, ...: all of them or none.
+
+        `ts` is a list of integers, or a buffer of int64 that is contiguous.
+        """
+        times = ffi.new("int64_t[]", ts) if isinstance(ts, list) else ffi.from_buffer("int64_t[]", ts)
+        fault = ffi.new("ps_fault *")
+        _raise_fault(lib.ps_t_gate_insert_tuples(self._gate, input, len(times), times, token, fault), fault)
+
+    def heartbeat(self, input: int, ts: int) -> None:
+        """Promise that the input sends nothing below `ts` any more."""
+        fault = ffi.new("ps_fault *")
+        _raise_fault(lib.ps_t_gate_heartbeat(self._gate, input, ts, fault), fault)
+
+    def close(self, input: int) -> None:
+        """Promise that the input sends nothing more."""
+        lib.ps_t_gate_close(self._gate, input)
+
+    def get_ready_tuples(self, reader: int, most: int) -> list[tuple[int, int, int]]:
+        """Up to so many ready tuples as (ts, token, input)."""
+        out, got = ffi.new("ps_t_gate_tuple[]", most), ffi.new("int64_t *")
+        lib.ps_t_gate_get_ready_tuples(self._gate, reader, most, out, got)
+        return list(T_GATE_TUPLE.iter_unpack(ffi.buffer(out, got[0] * T_GATE_TUPLE.size)))
+
+    def position(self, reader: int) -> int:
+        """The least timestamp that can still reach the reader, as far as it has looked."""
+        return int(lib.ps_t_gate_position(self._gate, reader))
+
+    def finished(self, reader: int) -> bool:
+        """Whether the reader has come to the end of all inputs."""
+        return bool(lib.ps_t_gate_ended(self._gate, reader))
+
+
+def _raise_fault(code: int, fault: Any) -> None:
+    """Whatever is not PS_OK as an exception."""
+    _raise_if_broken(code)
+    if code != lib.PS_OK:
+        raise Fault(code, fault)
+
+
+class WHiveHandle:
+    """A W-Hive in C; keys are numbers. Calls release the GIL, and any thread may make any call at any time."""
+
+    def __init__(self, window: tuple[int, int], function: str, threads: int) -> None:
+        out = ffi.new("ps_w_hive **")
+        _raise_if_broken(lib.ps_w_hive_new(*window, FUNCTIONS[function], threads, out))
+        self._hive = ffi.gc(out[0], lib.ps_w_hive_free)
+        self.ended = False
+
+    def update_windows(self, thread: int, rows: int, columns: list[Any]) -> None:
+        """Add rows: int64 timestamps, key numbers and values, doubles, and the bitmaps of ps_w_hive_tuples."""
+        held = [ffi.from_buffer(f"{type}[]", c) for type, c in zip(_TUPLES, columns, strict=True)]
+        tuples, fault = ffi.new("ps_w_hive_tuples *", (rows, *held)), ffi.new("ps_fault *")
+        code = lib.ps_w_hive_update_windows(self._hive, thread, tuples, fault)
+        if code == lib.PS_NO_MEMORY and rows > 1:
+            raise MemoryError(f"pystream could not allocate memory; the rows before row {fault.row} have been taken")
+        _raise_fault(code, fault)
+
+    def heartbeat(self, thread: int, ts: int) -> None:
+        """Promise that the thread adds nothing below `ts` any more."""
+        fault = ffi.new("ps_fault *")
+        _raise_fault(lib.ps_w_hive_heartbeat(self._hive, thread, ts, fault), fault)
+
+    def close(self, thread: int) -> None:
+        """Promise that the thread adds nothing more."""
+        lib.ps_w_hive_close(self._hive, thread)
+
+    def get_next_winset(self, schema: pa.Schema) -> pa.RecordBatch | None:
+        """The rows of the next winset; None when there is none, and then `ended` says whether that is for good."""
+        rows, fault = _new_array(), ffi.new("ps_fault *")
+        code = lib.ps_w_hive_get_next_winset(self._hive, rows, fault)
+        self.ended = bool(code == lib.PS_END)
+        if code in (lib.PS_EMPTY, lib.PS_END):
+            return None
+        _raise_fault(code, fault)
+        return _import(rows, schema)
+
+    def limit(self) -> int:
+        """The windows that start before this are complete; 2**64 - 1 when all threads have closed."""
+        return int(lib.ps_w_hive_limit(self._hive))
+
+
+_TUPLES = ("int64_t", "int64_t", "int64_t", "double", "uint8_t", "uint8_t", "uint8_t")

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pystream.errors import ClosedError, SchemaError
 from pystream.ingest import batches
-from pystream.operator import Operator
+from pystream.operator import AUTO_AGGREGATE, Operator, fastest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pystream.query import Query
 
 #: Rows handed over at a time: large enough that Python's share is small, small enough that inputs start together.
 SLICE_ROWS = 1 << 16
+
+#: Rows that an input may be ahead of the others, whatever max_pending allows: enough to keep all threads busy, and few
+#: enough that what one thread hands over is still in the processor's cache when another takes it.
+AHEAD_ROWS = 2 * SLICE_ROWS
 
 #: How long to wait for readers after a failure. A reader that hangs in the user's own code cannot be stopped.
 PATIENCE_S = 1.0
@@ -35,9 +40,22 @@ def aggregate(
     An input is an Arrow table, batch or stream (pyarrow, Polars, pandas, DuckDB, ...), a dict of NumPy arrays, or an
     iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads.
     """
+    with results(query, inputs, design, threads, max_pending) as (schema, batches_out):
+        return _table(schema, list(batches_out))
+
+
+@contextmanager
+def results(
+    query: Query, inputs: Sequence[Any], design: str, threads: int | None, max_pending: int
+) -> Iterator[tuple[pa.Schema, Iterable[pa.RecordBatch]]]:
+    """Aggregate the inputs and give the rows as they come: their schema and the batches.
+
+    Leaving the block ends everything, whether all batches were read or not.
+    """
     if isinstance(inputs, pa.Table | pa.RecordBatch | dict) or not hasattr(inputs, "__iter__"):
         raise TypeError("inputs is a list of inputs: aggregate(query, [table]) for one")
     readers = [_Reader(i, source) for i, source in enumerate(inputs)]
+    design = fastest(AUTO_AGGREGATE, query) if design == "auto" else design
     if not readers:
         raise ValueError("aggregate needs at least one input")
     try:
@@ -45,9 +63,10 @@ def aggregate(
             reader.start()
         schema = _common_schema(query, readers)
         if schema is None:
-            return _empty(query)
-        with Operator(query, len(readers), schema, design, max_pending, threads) as op:
-            return _run(op, readers)
+            yield _empty(query), []
+            return
+        with Operator(query, len(readers), schema, design, min(max_pending, AHEAD_ROWS), threads) as op:
+            yield op.schema, _run(op, readers)
     finally:
         _end(readers)
 
@@ -109,36 +128,35 @@ def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
     for reader in readers:
         reader.opened.wait()
     _raise_first(readers)
-    used = {query.ts, *query.key, *(a.column for a in query.aggregates.values())}
+    used = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
     everything = any(a.where is not None for a in query.aggregates.values())
     schemas = []
     for reader in readers:
         if reader.schema is not None:
             fields = [f for f in reader.schema if everything or f.name in used]
             schemas.append(pa.schema(fields))
-            missing = used - {None} - set(reader.schema.names)
+            missing = used - set(reader.schema.names)
             if missing:
-                raise SchemaError(f"input {reader.index}: column {min(missing)!r} is missing")  # type: ignore[type-var]
+                raise SchemaError(f"input {reader.index}: column {min(missing)!r} is missing")
     try:
         return pa.unify_schemas(schemas, promote_options="permissive") if schemas else None
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaError(f"the inputs' columns do not go together: {error}") from error
 
 
-def _run(op: Operator, readers: list[_Reader]) -> pa.Table:
+def _run(op: Operator, readers: list[_Reader]) -> Iterator[pa.RecordBatch]:
     for reader in readers:
         reader.feed(op)
     try:
-        out = list(op)
+        yield from op
     except ClosedError:
         _raise_first(readers)
         raise
-    return _table(op, out)
 
 
-def _table(op: Operator, out: list[pa.RecordBatch]) -> pa.Table:
+def _table(schema: pa.Schema, out: list[pa.RecordBatch]) -> pa.Table:
     if not out:
-        return op.schema.empty_table()
+        return schema.empty_table()
     return pa.concat_tables([pa.Table.from_batches([b]) for b in out], promote_options="permissive")
 
 
@@ -156,9 +174,9 @@ def _end(readers: list[_Reader]) -> None:
             reader.join(PATIENCE_S)
 
 
-def _empty(query: Query) -> pa.Table:
-    """The result over inputs that hold nothing, not even a schema."""
+def _empty(query: Query) -> pa.Schema:
+    """The schema of the result over inputs that hold nothing, not even a schema."""
     known = {"count": pa.int64(), "avg": pa.float64()}
     fields = [("ts", pa.int64()), *((k, pa.null()) for k in query.key)]
     fields += [(name, a.type or known.get(a.function, pa.null())) for name, a in query.aggregates.items()]
-    return pa.schema(fields).empty_table()
+    return pa.schema(fields)

@@ -36,3 +36,7 @@ class SumOverflowError(PystreamError, OverflowError):
 
 class UdfError(PystreamError, RuntimeError):
     """A user function raised; the cause is chained, the message names the window and the key."""
+
+
+class SnapshotError(PystreamError, ValueError):
+    """Bytes that are no snapshot, are damaged, or are of another query."""

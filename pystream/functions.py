@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
     import pyarrow.compute as pc
+
+
+#: As in csrc/pystream.h.
+NATIVE_COLUMNS_MAX = 64
+NATIVE_STATE_MAX = 1 << 20
 
 
 class UserWindow(Protocol):
@@ -23,6 +29,17 @@ class UserWindow(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class Native:
+    """The addresses of the two functions and what they work on; `owners` keeps the code alive."""
+
+    process: int
+    produce: int
+    state_size: int
+    columns: tuple[str, ...]
+    owners: tuple[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
 class Aggregate:
     """One column of the output. Made by the functions below, not by hand."""
 
@@ -31,9 +48,15 @@ class Aggregate:
     where: pc.Expression | None = None
     factory: Callable[[], UserWindow] | None = None
     type: pa.DataType | None = None
+    native: Native | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose values it works on."""
+        return self.native.columns if self.native else (self.column,) if self.column else ()
 
     def __repr__(self) -> str:
-        parts = [self.column] if self.column else []
+        parts = [*self.columns]
         parts += [f"where={self.where}"] if self.where is not None else []
         parts += [getattr(self.factory, "__name__", repr(self.factory))] if self.factory else []
         return f"{self.function}({', '.join(parts)})"
@@ -99,3 +122,81 @@ def udf(factory: Callable[[], UserWindow], type: pa.DataType | None = None) -> A
     if not callable(factory):
         raise TypeError(f"udf() takes a callable that makes a window object, not {factory!r}")
     return Aggregate("udf", factory=factory, type=type)
+
+
+def native_udf(
+    process: Any,
+    produce: Any,
+    *,
+    state_size: int,
+    columns: str | Sequence[str],
+    type: pa.DataType,
+    where: pc.Expression | None = None,
+) -> Aggregate:
+    """Run compiled user code: `process` for every tuple of a window, in order, and `produce` for its result.
+
+    Both are C functions, called without Python's GIL; csrc/pystream.h has the fine print:
+
+        int32_t process(void *state, int64_t ts, const uint64_t *values, const uint8_t *nulls);
+        int32_t produce(const void *state, uint64_t *result, uint8_t *null);
+
+    `state` is `state_size` bytes of the window, all zero at first. `values` and `nulls` hold one entry for each of
+    `columns`, which are of fixed width: 64 bits that are an int64_t, a uint64_t (unsigned integers and bool) or a
+    double, as the column's type says. `*result` has the same form, for `type`. Both functions give 0, or a code of
+    their own: then reading the operator raises UdfError with the window, the key and the code.
+
+    A pointer comes from cffi (a `dlopen`ed library, `ffi.addressof(lib, "process")`), ctypes, Numba (`cfunc`), or is a
+    plain address. What it points to must be compiled: a Python function behind a callback would need the GIL again.
+
+    >>> @numba.cfunc("i4(voidptr, i8, CPointer(f8), CPointer(u1))")
+    ... def process(state, ts, values, nulls):
+    ...     total = numba.carray(state, 1, numba.float64)
+    ...     total[0] += values[0] * values[0]
+    ...     return 0
+    >>> @numba.cfunc("i4(voidptr, CPointer(f8), CPointer(u1))")
+    ... def produce(state, result, null):
+    ...     result[0] = numba.carray(state, 1, numba.float64)[0]
+    ...     return 0
+    >>> ps.native_udf(process, produce, state_size=8, columns="cons", type=pa.float64())
+    """
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if len(names) > NATIVE_COLUMNS_MAX or not all(isinstance(n, str) for n in names):
+        raise ValueError(f"native_udf() takes the names of at most {NATIVE_COLUMNS_MAX} columns, not {columns!r}")
+    size = operator.index(state_size)
+    if not 0 <= size <= NATIVE_STATE_MAX:
+        raise ValueError(f"state_size must be between 0 and {NATIVE_STATE_MAX}, not {state_size}")
+    native = Native(_address(process, "process"), _address(produce, "produce"), size, names, (process, produce))
+    return Aggregate("native_udf", None, _expression("native_udf", where), type=_fixed_width(type), native=native)
+
+
+def _address(function: Any, role: str) -> int:
+    """Where the code is."""
+    import ctypes  # noqa: PLC0415 - rarely needed
+
+    import cffi  # noqa: PLC0415
+
+    ffi = cffi.FFI()
+    if isinstance(function, int) and not isinstance(function, bool):
+        address = function
+    elif isinstance(getattr(function, "address", None), int):  # Numba
+        address = function.address
+    elif isinstance(function, ctypes.c_void_p) or hasattr(function, "restype"):  # ctypes
+        address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    elif isinstance(function, ffi.CData):
+        address = int(ffi.cast("uintptr_t", function))
+    else:
+        hint = "a cffi or ctypes function pointer, a Numba cfunc or an address"
+        raise TypeError(f"native_udf({role}=...) takes {hint}, not {function!r}")
+    if not 0 < address < 1 << 64:
+        raise ValueError(f"native_udf({role}=...): {address} is no address")
+    return address
+
+
+def _fixed_width(type: Any) -> pa.DataType:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not isinstance(type, pa.DataType):
+        raise TypeError(f"native_udf(type=...) takes an Arrow type, not {type!r}")
+    if not (pa.types.is_primitive(type) or pa.types.is_boolean(type)) or pa.types.is_float16(type):
+        raise TypeError(f"native_udf(type=...) takes a type of fixed width, at most 64 bits, not {type}")
+    return type

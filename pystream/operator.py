@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import operator
 import threading
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from pystream import _native
-from pystream.errors import BackpressureError, ClosedError, DisorderError, PystreamError, SchemaError, SumOverflowError
+from pystream import _native, snapshot
+from pystream.async_batches import AsyncBatches
+from pystream.errors import (
+    BackpressureError,
+    ClosedError,
+    DisorderError,
+    PystreamError,
+    SchemaError,
+    SumOverflowError,
+    UdfError,
+)
 from pystream.ingest import one_batch
 from pystream.plan import Plan
+from pystream.stall import Stall, explain
 from pystream.user_windows import UdfRunner
 
 if TYPE_CHECKING:
@@ -23,8 +35,23 @@ if TYPE_CHECKING:
     from pystream.query import Query
 
 INPUTS_MAX = 1 << 16
-AUTO = "mq"
+THREADS_MAX = 1 << 10
+MAX_PENDING_MAX = 1 << 40
 DESIGNS = tuple(_native.DESIGNS)
+
+#: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
+#: (In "sliced", `first` and `last` remember when their tuple came.)
+ORDERED = ("first", "last", "udf", "native_udf")
+CANNOT = {"wiml": ORDERED, "sliced": ("udf", "native_udf")}
+UNORDERED_DESIGNS = tuple(CANNOT)
+
+#: Designs whose state cannot be saved.
+UNSAVED_DESIGNS = ("sliced",)
+
+#: What "auto" stands for, the first that can run all functions: for operators, of which a snapshot may be wanted, and
+#: for `aggregate`, fastest first (bench/bench_pane_hive.py).
+AUTO = ("runs",)
+AUTO_AGGREGATE = ("sliced", "runs")
 
 
 class Operator:
@@ -51,13 +78,15 @@ class Operator:
     ) -> None:
         self.query = query
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
-        self.design = _design(design)
-        max_pending = _in_range("max_pending", max_pending, 1 << 40)
-        _in_range("threads", 1 if threads is None else threads, INPUTS_MAX)
+        self.design = _design(design, query)
+        max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
+        threads = _in_range("threads", 1 if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
         self._reading = threading.Lock()
+        self._ready: deque[pa.RecordBatch] = deque()  # rows that a snapshot took out before they were asked for
+        self._before = {"tuples_in": 0, "rows_out": 0}  # counters of the operator that this one goes on from
         self._handle = _native.Handle(
             self._plan.window,
             self._plan.column_types,
@@ -65,6 +94,7 @@ class Operator:
             self._plan.aggregates,
             self.inputs,
             self.design,
+            threads,
             max_pending,
         )
 
@@ -85,6 +115,29 @@ class Operator:
         batch = one_batch(data)
         if batch is not None:
             self._add_batch(input, batch, block, timeout)
+
+    async def add_async(self, input: int, data: Any) -> None:
+        """Add as `add` does, and let the event loop run while the input has no room.
+
+        Cancelling it while it waits leaves the input as it was. Only the waiting takes a thread, one of the loop's
+        default executor.
+        """
+        self._check_input(input)
+        batch = one_batch(data)
+        while batch is not None:
+            try:
+                self._add_batch(input, batch, False, None)
+            except BackpressureError:
+                await self._space(input, batch.num_rows)
+            else:
+                return
+
+    async def _space(self, input: int, rows: int) -> None:
+        try:
+            while not await asyncio.to_thread(self._handle.wait_space, input, rows, _native.WAIT_MS):
+                pass
+        except _native.Fault as fault:
+            raise self._error(fault, input, None) from None
 
     def _add_batch(
         self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0
@@ -137,11 +190,14 @@ class Operator:
 
     def poll(self) -> list[pa.RecordBatch]:
         """The rows that are finished now; never blocks."""
+        out = []
         try:
+            while self._ready and (batch := self._take(0)) is not None:
+                out.append(batch)
             batch = self._take(0)
         except StopIteration:
-            return []
-        return [] if batch is None else [batch]
+            return out
+        return out if batch is None else [*out, batch]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
@@ -153,28 +209,115 @@ class Operator:
             if batch is not None:
                 yield batch
 
+    def __aiter__(self) -> AsyncBatches:
+        """The same for `async for`: waits without blocking the event loop. User functions run in the loop's thread."""
+        return AsyncBatches(lambda: self._take(0), self._handle)
+
     def _take(self, ms: int) -> pa.RecordBatch | None:
         with self._reading:
-            try:
-                taken = self._handle.take(ms, self._plan.wire_schema, self._plan.journal_schema)
-                return None if taken is None else self._finish(*taken)
-            except _native.Fault as fault:
-                raise self._error(fault, None, None) from None
+            if self._ready:
+                self._handle.keep(sum(batch.num_rows for batch in self._ready) - self._ready[0].num_rows)
+                return self._ready.popleft()
+            return self._take_next(ms)
+
+    def _take_next(self, ms: int) -> pa.RecordBatch | None:
+        try:
+            taken = self._handle.take(ms, self._plan.wire_schema, self._plan.journal_schema)
+            return None if taken is None else self._finish(*taken)
+        except _native.Fault as fault:
+            raise self._error(fault, None, None) from None
+
+    def _gather(self) -> None:
+        """Take what is finished and keep it for whoever reads next; it counts as not taken."""
+        try:
+            batch = self._take_next(0)
+        except StopIteration:
+            return
+        if batch is not None:
+            self._ready.append(batch)
+            self._handle.keep(sum(batch.num_rows for batch in self._ready))
 
     def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
-        columns = self._plan.typed(wire)
-        if self._plan.udfs:
-            try:
+        try:
+            columns = self._plan.typed(wire)
+            if self._plan.udfs:
                 self._udf.replay(journal)
                 columns |= self._udf.results(wire.column(wire.num_columns - 1).to_pylist(), columns)
-            except BaseException:
-                self._handle.cancel()  # the objects are half-way through: nothing right could follow
-                raise
+        except BaseException:
+            self._handle.cancel()  # rows are lost, the user's objects are half-way through: nothing right could follow
+            raise
         return self._plan.finish(columns) if wire.num_rows else None
 
-    def stats(self) -> dict[str, int]:
-        """Counters: tuples taken in, tuples waiting to be merged, rows finished."""
-        return self._handle.stats()
+    def stats(self) -> dict[str, Any]:
+        """What the operator has done and what it holds.
+
+        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open`, one per window and key;
+        `rows_out` rows finished, read or not; `latest` timestamp of each input (None: nothing sent), in ticks;
+        `position`, the (timestamp, input) up to which everything is ready (None: an input has sent nothing, or all are
+        closed); `bytes_held`, about how much memory it holds, the added batches included.
+        """
+        counters, stall = self._counters(), self._handle.stall()
+        return {
+            "tuples_in": counters["tuples_in"],
+            "pending": counters["pending"],
+            "windows_open": counters["windows"],
+            "rows_out": counters["rows_out"],
+            "latest": [None if one["latest"] < 0 else one["latest"] for one in self._input_stats()],
+            "position": None if min(stall["input"], stall["latest"]) < 0 else (stall["latest"], stall["input"]),
+            "bytes_held": counters["bytes"],
+        }
+
+    def _counters(self) -> dict[str, int]:
+        counters = self._handle.stats()
+        return counters | {name: counters[name] + before for name, before in self._before.items()}
+
+    def _input_stats(self) -> list[dict[str, int]]:
+        return [self._handle.input_stats(i) for i in range(self.inputs)]
+
+    def explain_stall(self) -> Stall | None:
+        """Which input holds the output back, since when, what waits for it and what would release it; None: nothing."""
+        stall = self._handle.stall()
+        return explain(stall, self._input_stats(), self._handle.stats()["windows"], self._plan.window)
+
+    # ---- snapshots ----
+
+    def snapshot(self) -> bytes:
+        """The whole state as bytes, from which `restore` goes on as if nothing had happened.
+
+        Calls that add wait meanwhile; the operator goes on afterwards. The bytes hold pending tuples, open windows and
+        rows that are finished and not read. Objects of a `udf` must have `to_bytes()`, and the factory or their class
+        `from_bytes(bytes)`.
+        """
+        try:
+            return snapshot.take(self)
+        except _native.Fault as fault:
+            self._take(0)  # says why, if it has ended by a failure
+            raise self._error(fault, None, None) from None
+
+    @classmethod
+    def restore(
+        cls,
+        query: Query,
+        blob: bytes,
+        design: str = "auto",
+        threads: int | None = None,
+        max_pending: int = 1_000_000,
+    ) -> Self:
+        """An operator that goes on where the snapshot was taken, with any design and number of threads.
+
+        Bytes that are damaged, or of another query, are refused with a SnapshotError.
+        """
+        max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
+        saved = snapshot.from_bytes(blob)
+        snapshot.check(saved, query)
+        op = cls(query, len(saved.inputs), saved.schema, design, MAX_PENDING_MAX, threads)
+        try:
+            snapshot.put(op, saved)
+            op._handle.limit(max_pending)
+        except BaseException:
+            op.end()
+            raise
+        return op
 
     # ---- ending ----
 
@@ -198,11 +341,8 @@ class Operator:
 
     def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:
         """The exception for a failed call."""
-        if _native.is_overflow(fault):
-            names = [n for n in self.query.aggregates if n not in self._plan.udfs]
-            name = names[fault.aggregate]
-            what = f"{name} = {self.query.aggregates[name]!r}"
-            return SumOverflowError(f"{what} does not fit into int64 in the window starting at {fault.ts}")
+        if fault.window is not None:
+            return self._window_error(fault, self._plan.window_name(fault.window))
         if _native.is_closed(fault):
             return ClosedError("the operator has ended" if input is None else f"input {input} is closed")
         row = None if first_row is None else first_row + fault.row
@@ -212,6 +352,12 @@ class Operator:
             f"{where}: timestamp {fault.ts} {what}", input=input or 0, row=row, ts=fault.ts, latest=fault.latest
         )
 
+    def _window_error(self, fault: _native.Fault, window: str) -> PystreamError:
+        name = [n for n in self.query.aggregates if n not in self._plan.udfs][fault.aggregate]
+        if _native.is_udf_failure(fault):
+            return UdfError(f"{name}, {window}: user code gave {fault.user_code}")
+        return SumOverflowError(f"{name} = {self.query.aggregates[name]!r} does not fit into int64 in the {window}")
+
 
 def _in_range(name: str, value: int, most: int) -> int:
     number = operator.index(value)
@@ -220,9 +366,29 @@ def _in_range(name: str, value: int, most: int) -> int:
     return number
 
 
-def _design(design: str) -> str:
+def _design(design: str, query: Query) -> str:
+    """The design by its name, if it can run the query's functions."""
     if design == "auto":
-        return AUTO
+        return fastest(AUTO, query)
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
+    for name in _unfit(design, query):
+        can = ", ".join(map(repr, designs_for(query)))
+        what = f"{name} = {query.aggregates[name]!r}"
+        raise ValueError(f"{what} depends on the order of tuples, which {design!r} does not keep; {can} do")
     return design
+
+
+def designs_for(query: Query) -> list[str]:
+    """The designs that can run the query's functions."""
+    return [d for d in DESIGNS if not _unfit(d, query)]
+
+
+def fastest(designs: tuple[str, ...], query: Query) -> str:
+    """The first of the designs that can run the query's functions."""
+    return next(d for d in designs if not _unfit(d, query))
+
+
+def _unfit(design: str, query: Query) -> list[str]:
+    """The aggregates that the design cannot run."""
+    return [name for name, a in query.aggregates.items() if a.function in CANNOT.get(design, ())]

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
-from pystream.errors import SchemaError
+from pystream.errors import SchemaError, UdfError
 
 if TYPE_CHECKING:
-    from pystream.functions import Aggregate
+    from pystream.functions import Aggregate, Native
     from pystream.query import Query
 
 JOURNAL = pa.schema([("window", pa.int64()), ("start", pa.int64()), ("batch", pa.int64()), ("row", pa.int64())])
@@ -39,6 +39,12 @@ _LAYOUTS = {
     pa.large_binary(): "BYTES64",
     pa.date32(): "I32",
     pa.date64(): "I64",
+}
+
+#: The plainest Arrow type of each layout.
+_PLAIN = {layout: type for type, layout in reversed(_LAYOUTS.items())} | {
+    "BYTES32": pa.binary(),
+    "BYTES64": pa.large_binary(),
 }
 
 #: Types that are turned into another one first, because C does not read them in place.
@@ -97,6 +103,17 @@ class Column:
         return layout
 
 
+@dataclass(frozen=True)
+class AggregatePlan:
+    """An aggregate as C wants it: numbers of the columns it works on, -1 for none."""
+
+    function: str
+    column: int = -1
+    mask: int = -1
+    native: Native | None = None
+    native_columns: tuple[int, ...] = ()
+
+
 class Plan:
     """The columns of a query, in the order in which C numbers them: timestamp, keys, values and masks."""
 
@@ -109,7 +126,7 @@ class Plan:
         self.udfs = {name: a for name, a in query.aggregates.items() if a.function == "udf"}
         self.aggregates = [self._aggregate(n, a) for n, a in query.aggregates.items() if n not in self.udfs]
         if self.udfs:  # C sees one: the number of the window; pystream/user_windows.py does the rest
-            self.aggregates.append(("udf", -1, -1))
+            self.aggregates.append(AggregatePlan("udf"))
         self.column_types = ["I64", *(c.layout for c in self.columns[1:])]
         self.out_schema = self._out_schema()
         self.wire_schema = self._wire_schema()
@@ -135,8 +152,7 @@ class Plan:
             )
         return type if pa.types.is_timestamp(type) else pa.int64()
 
-    def _aggregate(self, name: str, aggregate: Aggregate) -> tuple[str, int, int]:
-        """Function, value column and mask column, as C wants them."""
+    def _aggregate(self, name: str, aggregate: Aggregate) -> AggregatePlan:
         value = (
             -1 if aggregate.column is None else self._index(Column(aggregate.column, self._type_of(aggregate.column)))
         )
@@ -145,7 +161,19 @@ class Plan:
                 f"{name} = {aggregate!r}: column of type {self.columns[value].type} has no {aggregate.function}"
             )
         mask = -1 if aggregate.where is None else self._index(Column(str(aggregate.where), pa.bool_(), aggregate.where))
-        return aggregate.function, value, mask
+        if aggregate.native is not None:
+            numbers = tuple(self._fixed_width(name, column) for column in aggregate.native.columns)
+            return AggregatePlan(aggregate.function, -1, mask, aggregate.native, numbers)
+        return AggregatePlan(aggregate.function, value, mask)
+
+    def _fixed_width(self, name: str, column: str) -> int:
+        """The number of a column for a native udf."""
+        if column == self.query.ts:
+            return 0
+        number = self._index(Column(column, self._type_of(column)))
+        if self.columns[number].layout.startswith("BYTES"):
+            raise SchemaError(f"{name}: column {column!r} is a string; a native udf takes columns of fixed width")
+        return number
 
     def _index(self, column: Column) -> int:
         """The number of the column, which is added unless it is there. Keys and timestamps are read as values too."""
@@ -158,7 +186,7 @@ class Plan:
         return len(self.columns) - 1
 
     def _out_field(self, name: str, aggregate: Aggregate) -> pa.Field:
-        if aggregate.function == "udf":
+        if aggregate.type is not None or aggregate.function == "udf":
             return pa.field(name, aggregate.type or pa.null())
         if aggregate.function == "count":
             return pa.field(name, pa.int64())
@@ -207,9 +235,36 @@ class Plan:
         array.validate(full=column.layout.startswith("BYTES"))
         return array
 
+    @property
+    def saved_schema(self) -> pa.Schema:
+        """The columns of a pending tuple as C gives them for a snapshot."""
+        types = [pa.int64(), *(_wire_type(c.type) for c in self.columns[1:])]
+        return pa.schema([(str(i), type) for i, type in enumerate(types)])
+
+    def unsaved(self, saved: pa.RecordBatch) -> pa.RecordBatch:
+        """Pending tuples of a snapshot, again as C reads them."""
+        for column, array in zip(self.columns, saved.columns, strict=True):
+            if array.null_count and (column is self.columns[0] or column.where is not None):
+                raise SchemaError(f"column {column.name!r} has nulls")
+        layouts = [_PLAIN[name] for name in self.column_types]
+        arrays = [array.cast(type) for array, type in zip(saved.columns, layouts, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, saved.schema.names)
+
     def typed(self, wire: pa.RecordBatch) -> dict[str, pa.Array]:
         """C's output in the types of the output schema, without the results of user functions."""
-        return {f.name: _from_wire(wire.column(f.name), f.type) for f in self.out_schema if f.name not in self.udfs}
+        return {f.name: self._typed(wire, f) for f in self.out_schema if f.name not in self.udfs}
+
+    def _typed(self, wire: pa.RecordBatch, field: pa.Field) -> pa.Array:
+        try:
+            return _from_wire(wire.column(field.name), field.type)
+        except pa.ArrowInvalid as error:  # results of ours always fit
+            raise UdfError(f"{field.name}: a result does not fit: {error}") from error
+
+    def window_name(self, name: pa.RecordBatch) -> str:
+        """Name a window for people. `name` is one row of C's output: its start and its key."""
+        fields = [self.out_schema.field(i) for i in range(name.num_columns)]
+        start, *key = (_from_wire(array, f.type)[0].as_py() for array, f in zip(name.columns, fields, strict=True))
+        return f"window starting at {start}, key {tuple(key)}"
 
     def finish(self, columns: dict[str, pa.Array]) -> pa.RecordBatch:
         """Put all columns in their order."""
@@ -256,7 +311,7 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
 
 def _from_wire(array: pa.Array, type: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(type):
-        return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64()).view(type)
+        return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64(), safe=False).view(type)
     if type == pa.null():
         return pa.nulls(len(array))
-    return array.cast(type)
+    return array.cast(type, safe=False)  # the values came from such a column, or are as wide as they can be

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pystream.errors import UdfError
+from pystream.errors import SnapshotError, UdfError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pystream.functions import Aggregate, UserWindow
     from pystream.query import Query
 
@@ -25,17 +27,28 @@ class UdfRunner:
         self._query = query
         self._udfs = udfs
         self._types = {name: a.type for name, a in udfs.items()}
-        self._batches: dict[int, list[dict[str, Any]]] = {}
+        self._batches: dict[int, pa.RecordBatch] = {}
+        self._rows: dict[int, list[dict[str, Any]]] = {}  # of batches that have been begun
         self._objects: dict[int, dict[str, UserWindow]] = {}
 
     def remember(self, number: int, batch: pa.RecordBatch) -> None:
         """Keep the rows of a batch that is about to be added."""
         if batch.num_rows:
-            self._batches[number] = batch.to_pylist()
+            self._batches[number] = batch
 
     def forget(self, number: int) -> None:
         """The batch was refused after all, or is done with."""
         self._batches.pop(number, None)
+        self._rows.pop(number, None)
+
+    def batch(self, number: int) -> pa.RecordBatch:
+        """A batch that is not done with."""
+        return self._batches[number]
+
+    def _row(self, number: int, row: int) -> dict[str, Any]:
+        if number not in self._rows:
+            self._rows[number] = self._batches[number].to_pylist()
+        return self._rows[number][row]
 
     def replay(self, journal: pa.RecordBatch) -> None:
         """Take the steps that C noted."""
@@ -43,7 +56,7 @@ class UdfRunner:
             if window < 0:
                 self.forget(number)
             else:
-                self._step(window, start, self._batches[number][row])
+                self._step(window, start, self._row(number, row))
 
     def _step(self, window: int, start: int, row: dict[str, Any]) -> None:
         objects = self._objects.setdefault(window, {})
@@ -58,6 +71,43 @@ class UdfRunner:
     def _error(self, name: str, start: Any, key: Any, error: Exception) -> UdfError:
         what = f"{type(error).__name__}: {error}"
         return UdfError(f"{name}, window starting at {start}, key {key}: user code raised {what}")
+
+    # ---- snapshots ----
+
+    def check_savable(self) -> None:
+        """Objects can be written down and brought back, or a TypeError says what is missing."""
+        for name, udf in self._udfs.items():
+            sample = udf.factory()  # type: ignore[misc] # udf() sees to it that there is one
+            kind = type(sample).__qualname__
+            if not callable(getattr(sample, "to_bytes", None)):
+                raise TypeError(f"{name} = {udf!r}: a snapshot needs {kind}.to_bytes()")
+            if _loader(udf) is None:
+                raise TypeError(f"{name} = {udf!r}: a snapshot needs {kind}.from_bytes(bytes)")
+
+    def save(self, windows: list[int]) -> dict[str, list[bytes]]:
+        """The objects of these windows, by aggregate."""
+        return {name: [self._save(name, self._objects[w][name]) for w in windows] for name in self._udfs}
+
+    def _save(self, name: str, target: Any) -> bytes:
+        saved = target.to_bytes()
+        if not isinstance(saved, bytes):
+            raise TypeError(f"{name}: {type(target).__qualname__}.to_bytes() gave {type(saved).__name__}, not bytes")
+        return saved
+
+    def known_types(self) -> pa.Schema:
+        """The types of results, as far as they are known."""
+        return pa.schema([(name, type) for name, type in self._types.items() if type is not None])
+
+    def load(self, objects: dict[str, list[bytes]], types: pa.Schema) -> None:
+        """Make the objects of windows 0, 1, 2, ... again."""
+        self._types |= dict(zip(types.names, types.types, strict=True))
+        for name, saved in objects.items():
+            loader = _loader(self._udfs[name])
+            for window, part in enumerate(saved):
+                try:
+                    self._objects.setdefault(window, {})[name] = loader(part)  # type: ignore[misc] # None raises, too
+                except Exception as error:
+                    raise SnapshotError(f"{name}: from_bytes raised {type(error).__name__}: {error}") from error
 
     def results(self, windows: list[int], rows: dict[str, pa.Array]) -> dict[str, pa.Array]:
         """The results of these windows, by aggregate. `rows` has the start and the key of each."""
@@ -81,6 +131,14 @@ class UdfRunner:
         except Exception as error:
             key = tuple(rows[k][row].as_py() for k in self._query.key)
             raise self._error(name, rows["ts"][row].as_py(), key, error) from error
+
+
+def _loader(udf: Aggregate) -> Callable[[bytes], UserWindow] | None:
+    """What makes an object of its bytes: `from_bytes` of the factory, or of the class of what it makes."""
+    found = getattr(udf.factory, "from_bytes", None)
+    if found is None and udf.factory is not None:
+        found = getattr(type(udf.factory()), "from_bytes", None)
+    return found if callable(found) else None
 
 
 def _array(values: list[Any], type: pa.DataType) -> pa.Array:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from pystream import _native
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("fast", max_examples=100, deadline=None, derandomize=True, suppress_health_check=QUIET)
@@ -51,6 +57,31 @@ def nothing_left():
     gc.collect()
     assert (threading.active_count(), core_threads()) == threads
     assert _native.memory_live() == memory
+
+
+@pytest.fixture
+def many_switches():
+    """Python changes threads as often as it can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.fixture
+def failing_memory():
+    """Makes allocations of the C core fail; see `_native.memory_fail_after`."""
+    yield _native.memory_fail_after
+    _native.memory_fail_after(0)
+
+
+def patience(seconds: float = 60) -> Iterator[None]:
+    """Look again and again for what must come. That it never comes is a failure, not a test that hangs."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.001)
+    pytest.fail("waited in vain")
 
 
 def core_threads() -> int:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import reference
+from pystream.operator import CANNOT, DESIGNS, UNSAVED_DESIGNS
 
 TYPES = {
     "i": pa.int64(),
@@ -63,14 +64,21 @@ FUNCTIONS = [
 class Collect:
     """A user window whose result shows the order in which the tuples came."""
 
-    def __init__(self) -> None:
-        self.seen: list[str] = []
+    def __init__(self, seen: tuple[str, ...] = ()) -> None:
+        self.seen = list(seen)
 
     def process_tuple(self, row: dict[str, Any]) -> None:
         self.seen.append(f"{row['ts']}:{row['id']}")
 
     def produce_out_tuple(self) -> str:
         return " ".join(self.seen)
+
+    def to_bytes(self) -> bytes:
+        return " ".join(self.seen).encode()
+
+    @classmethod
+    def from_bytes(cls, saved: bytes) -> Collect:
+        return cls(tuple(saved.decode().split(" ")))
 
 
 @dataclass
@@ -127,19 +135,53 @@ def inputs(draw: st.DrawFn, most: int = 5) -> list[list[dict[str, Any]]]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, most: int = 5, udf: bool = True) -> Case:
+def cases(draw: st.DrawFn, most: int = 5, without: tuple[str, ...] = ()) -> Case:
+    """Any query on any input, without some functions."""
+    functions = [(name, column) for name, column in FUNCTIONS if name not in without]
     window = ps.Window(draw(st.integers(1, 12)), draw(st.integers(1, 15)))
     keys = draw(st.lists(st.sampled_from(sorted(KEYS)), unique=True, max_size=3))
     aggregates, filters = {}, {}
-    for name, column in draw(st.lists(st.sampled_from(FUNCTIONS), unique=True, max_size=5)):
+    for name, column in draw(st.lists(st.sampled_from(functions), unique=True, max_size=5)):
         where, filters[f"{name}_{column}"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
         aggregates[f"{name}_{column}"] = getattr(ps, name)(column, where=where)
     if draw(st.booleans()) or not aggregates:
         where, filters["n"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
         aggregates["n"] = ps.count(where=where)
-    if udf and draw(st.booleans()):
+    if "udf" not in without and draw(st.booleans()):
         aggregates["order"] = ps.udf(Collect)
     query = ps.Query(window, draw(st.permutations(keys)) or None, aggregates)
     rows = draw(inputs(most))
     cuts = [draw(st.lists(st.integers(0, 20), max_size=3)) for _ in rows]
     return Case(query, rows, cuts, filters)
+
+
+@dataclass
+class Run:
+    """A case, and how to run it."""
+
+    case: Case
+    design: str
+    threads: int
+
+    @property
+    def how(self) -> dict[str, Any]:
+        return {"design": self.design, "threads": self.threads}
+
+    @property
+    def unfit(self) -> tuple[str, ...]:
+        """The designs that cannot go on with it from a snapshot."""
+        used = {a.function for a in self.case.query.aggregates.values()}
+        return (*UNSAVED_DESIGNS, *(d for d, functions in CANNOT.items() if used & set(functions)))
+
+
+@st.composite
+def ways(draw: st.DrawFn, but: tuple[str, ...] = ()) -> tuple[str, int]:
+    """A design, but for some, and a number of threads."""
+    design = draw(st.sampled_from([d for d in DESIGNS if d not in but]))
+    return design, draw(st.integers(1, 4)) if design == "tuml-mc" else 1
+
+
+@st.composite
+def runs(draw: st.DrawFn, most: int = 5) -> Run:
+    design, threads = draw(ways())
+    return Run(draw(cases(most, without=CANNOT.get(design, ()))), design, threads)

@@ -33,7 +33,7 @@ def build(folder: Path) -> None:
     for command in (["cmake", "-S", "csrc", "-B", "build", define], ["cmake", "--build", "build", "--parallel", "2"]):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-    for extension in (folder / "build").glob("_core*.so"):
+    for extension in (folder / "build").glob("_*.so"):
         shutil.copy(extension, folder / "pystream")
 
 

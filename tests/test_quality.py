@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 C_SOURCES = sorted((ROOT / "csrc").glob("*.c"))
-C_FILES = [*C_SOURCES, *sorted((ROOT / "csrc").glob("*.h")), *sorted((ROOT / "tests").rglob("*.c"))]
+MODEL_SOURCES = sorted((ROOT / "csrc/model").glob("*.c"))
+C_FILES = [*C_SOURCES, *sorted((ROOT / "csrc").rglob("*.h")), *MODEL_SOURCES, *sorted((ROOT / "tests").rglob("*.c"))]
 
 
 def tool(name: str) -> str:
@@ -48,15 +50,23 @@ def test_clang_tidy(source):
     run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc")
 
 
+@pytest.mark.parametrize("source", MODEL_SOURCES, ids=lambda path: path.name)
+def test_clang_tidy_of_the_model(source):
+    run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc", "-DPYSTREAM_MODEL")
+
+
 def test_only_atomics_h_spells_a_memory_order():
+    """And csrc/model, which gives the orders their meaning in the model build."""
     for path in C_FILES:
-        if path.name != "atomics.h":
+        if path.name != "atomics.h" and path.parent.name != "model":
             assert "memory_order" not in path.read_text(), path
 
 
 def test_only_one_module_imports_the_extension():
     importers = [p.name for p in (ROOT / "pystream").rglob("*.py") if "pystream._core" in p.read_text()]
     assert importers == ["_native.py"]
+    importers = [p.name for p in (ROOT / "pystream").rglob("*.py") if re.search(r"import _model\b", p.read_text())]
+    assert importers == ["_library.py"]
 
 
 def test_the_oracle_stays_small():

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 import pystream as ps
+from pystream.operator import DESIGNS, UNORDERED_DESIGNS
 
 
 @pytest.mark.parametrize("value", [0, -1, 2**63, "0s", timedelta(0), timedelta(seconds=-1), "5 fortnights", "fast"])
@@ -78,14 +79,15 @@ class Failing:
         return 1
 
 
+@pytest.mark.parametrize("design", [d for d in DESIGNS if d not in UNORDERED_DESIGNS])
 @pytest.mark.parametrize("where", ["factory", "process", "produce"])
-def test_what_user_code_raises_names_window_and_key(where, nothing_left):
+def test_what_user_code_raises_names_window_and_key(where, design, nothing_left):
     query = ps.Query(ps.Window(10), "k", {"mine": ps.udf(lambda: Failing(where))})
     start = 10 if where == "process" else 0
     with pytest.raises(
         ps.UdfError, match=rf"mine, window starting at {start}, key \('a',\): user code raised RuntimeError: boom"
     ) as e:
-        ps.aggregate(query, [{"ts": [1, 12], "k": ["a", "a"]}])
+        ps.aggregate(query, [{"ts": [1, 12], "k": ["a", "a"]}], design=design)
     assert isinstance(e.value.__cause__, RuntimeError)
     del e
 

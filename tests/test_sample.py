@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from pystream.queries import HAS_MAIL, HAS_MAIL_OR_IP
-from pystream.sample import DAY_S, METERS, SCHEMAS, SONGS, USERS, comments, smart_meters
+from pystream.sample import DAY_S, METERS, SCHEMAS, SONGS, USERS, DataSet, comments, smart_meters
 
 BOTH = pytest.mark.parametrize(("make", "dataset"), [(smart_meters, "EC"), (comments, "SC")])
 
@@ -93,7 +91,16 @@ def test_refused(make, dataset, wrong):
         make(**{"streams": 1, "tuples": 10, "seed": 1, **wrong})
 
 
-def test_fast():
-    started = time.process_time()
-    smart_meters(4, 1_000_000, seed=1)
-    assert time.process_time() - started < 1
+@BOTH
+@pytest.mark.parametrize("span_s", [None, 2])
+def test_blocks_make_the_streams(make, dataset, span_s, monkeypatch):
+    """Blocks made one by one, in any order, are the whole; positions count up in each stream."""
+    monkeypatch.setattr("pystream.sample.BLOCK_TUPLES", 64)
+    whole = DataSet(dataset, streams=3, tuples=1000, seed=5, span_s=span_s)
+    parts = {i: whole.block(i) for i in reversed(range(whole.blocks))}
+    together = pa.concat_tables(parts[i] for i in range(whole.blocks))
+    assert (np.diff(together["ts"].to_numpy()) >= 0).all()
+    for number, stream in enumerate(make(3, 1000, seed=5, span_s=span_s)):
+        mine = together.filter(pc.field("stream") == number)
+        assert mine["position"].to_pylist() == list(range(len(mine)))
+        assert mine.select(stream.column_names).combine_chunks() == stream

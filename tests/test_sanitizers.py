@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from pystream._native import DESIGNS
+
 ROOT = Path(__file__).parent.parent
 
+#: Every design, and the one with update threads with several.
+RUNS = [*((number, 1) for number in DESIGNS.values()), (DESIGNS["tuml-mc"], 3)]
 
-def run(*command: object, cwd: Path | None = None) -> str:
-    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True, check=False)
+#: Drivers in tests/stress: arguments of a run, and the pattern that what it prints must match as a whole.
+DRIVERS = {
+    "operator_stress": [  # the number of the design, update threads, inputs, tuples, rounds
+        *((f"{design} {threads} 4 2000 6", r"6 rounds of 4 x 2000 tuples") for design, threads in RUNS),
+        *((f"{design} {threads} 1 2000 3", r"3 rounds of 1 x 2000 tuples") for design, threads in RUNS),
+    ],
+    "history": [
+        ("ms_queue 4 200 20 1", r"(?s)# .* @ \d+ \d+"),
+        ("win_set 4 100 20 1", r"(?s)#\n.* @ \d+ \d+"),
+        ("w_hive 3 100 20 1", r"(?s)# .* @ \d+ \d+"),
+        ("t_gate 4 100 20 1", r"(?s)# .* @ \d+ \d+"),
+    ],
+    "run_gate_stress": [("3 2 1000 10", r"10 rounds of 3 x 1000 tuples, 2 readers")],
+    "t_gate_stress": [
+        ("threads 3 2 400 28", r"28 rounds of 3 x 400 tuples, 2 readers"),
+        ("threads 1 1 1000 8", r"8 rounds of 1 x 1000 tuples, 1 readers"),
+        ("flat 20000", r"20000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
+    ],
+    "w_hive_stress": [
+        ("4 300 24", r"24 rounds of 4 x 300 tuples"),
+        ("1 1000 8", r"8 rounds of 1 x 1000 tuples"),
+        ("3 8000 flat", r"1 rounds of 3 x 8000 tuples"),
+    ],
+}
+
+
+def run(*command: object) -> str:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -29,21 +60,26 @@ def compiler(sanitizer: str, folder: Path) -> str:
     pytest.skip(f"no C compiler with -fsanitize={sanitizer}; Debian's gcc has it")
 
 
-@pytest.mark.parametrize("sanitizer", ["thread", "address", "undefined"])
-def test_operator_under_real_threads(sanitizer, tmp_path):
-    cc = compiler(sanitizer, tmp_path)
-    run("cmake", "-S", ROOT / "csrc", "-B", tmp_path, f"-DPYSTREAM_SANITIZE={sanitizer}", f"-DCMAKE_C_COMPILER={cc}")
-    run("cmake", "--build", tmp_path, "--parallel", "2")
-    flags = [
-        f"-fsanitize={sanitizer}",
-        "-fno-sanitize-recover=all",
-        "-std=c11",
-        "-D_GNU_SOURCE",
-        "-g",
-        "-I",
-        ROOT / "csrc",
-    ]
-    source, library = ROOT / "tests/stress/operator_stress.c", tmp_path / "libcore.a"
-    run(cc, *flags, source, library, "-lpthread", "-lm", "-o", tmp_path / "stress")
-    assert run(tmp_path / "stress", 4, 3000, 12) == "12 rounds of 4 x 3000 tuples\n"
-    assert run(tmp_path / "stress", 1, 3000, 3) == "3 rounds of 1 x 3000 tuples\n"
+@pytest.fixture(scope="module", params=["thread", "address", "undefined"])
+def build(request, tmp_path_factory):
+    """Compiles a driver against the core, built once per sanitizer."""
+    folder = tmp_path_factory.mktemp(request.param)
+    cc = compiler(request.param, folder)
+    sanitize = f"-DPYSTREAM_SANITIZE={request.param}"
+    run("cmake", "-S", ROOT / "csrc", "-B", folder, sanitize, f"-DCMAKE_C_COMPILER={cc}")
+    run("cmake", "--build", folder, "--parallel", "2")
+    flags = [f"-fsanitize={request.param}", "-fno-sanitize-recover=all", "-std=c11", "-D_GNU_SOURCE", "-g"]
+
+    def driver(name: str) -> Path:
+        source = ROOT / f"tests/stress/{name}.c"
+        run(cc, *flags, "-I", ROOT / "csrc", source, folder / "libcore.a", "-lpthread", "-lm", "-o", folder / name)
+        return folder / name
+
+    return driver
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_under_real_threads(name, build):
+    driver = build(name)
+    for arguments, printed in DRIVERS[name]:
+        assert re.fullmatch(printed, run(driver, *arguments.split()).strip())

@@ -19,6 +19,9 @@ COMMANDS = {
     "doctor": ("pystream.cli.doctor", "doctor", "Say what is installed, what is missing and how to get it."),
     "demo": ("pystream.cli.demo", "demo", "Aggregate a day of made-up smart-meter readings."),
     "queries": ("pystream.cli.queries", "queries", "List the paper's twelve queries."),
+    "generate": ("pystream.cli.generate", "generate", "Make a data set in the shape of the paper's, on Spark."),
+    "run": ("pystream.cli.run", "run", "Run one of the paper's queries over stored streams."),
+    "bench": ("pystream.cli.bench", "bench", "Measure throughput and latency of the designs as the paper does."),
     "check": ("pystream.check.command", "check_command", "Check the TLA+ models with TLC."),
 }
 

@@ -40,6 +40,7 @@ OPTIONAL = {
     "duckdb": ("inputs", "bench"),
     "pandas": ("inputs", "spark"),
     "pyspark": ("Spark", "spark"),
+    "matplotlib": ("bench --plot", "bench"),
 }
 
 #: What Java is for: the oldest that does, a module it must have (slim builds leave some out), and how to get one.

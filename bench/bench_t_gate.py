@@ -1,0 +1,209 @@
+"""How fast S-Merge alone is, one tuple per call: T-Gate against queues and against Java's skip list.
+
+    python bench/bench_t_gate.py [--quick] [--inputs 1 5 20] [--rounds 7] [--out FOLDER]
+
+Goal: the paper's comparison of T-Gate with a skip list (the first figure of its evaluation: tuples sorted per second
+with 5, 10, 15 and 20 input streams; 2.2 against 1.5 million for 20, on 12 cores, both in Java), with the two queue
+designs beside it. The competitors get the same tuples, from one C or Java thread per input, and one thread takes them
+out in order:
+
+  t_gate      insert_tuple and get_next_ready_tuple of csrc/t_gate.c
+  mq          a queue with a mutex per input; the reader looks at all fronts for each tuple (csrc/queue.c)
+  mq_lf       the same with Michael-Scott queues
+  skip_list   ConcurrentSkipListMap with an explicit look at all inputs' latest timestamps for each tuple, as the paper
+              describes it; in Java, after a warm-up; left out when no JDK is found
+
+Limits. It says nothing about the designs' later stages, nor about batches: a T-Gate of runs is another benchmark. The
+comparison with Java is one of languages and allocators too. With more threads than cores the operating system decides
+much of the result. Inputs run at most --pending tuples ahead, which bounds memory; a larger number gives T-Gate a
+longer list and the queues longer rings. What would make the numbers wrong: other work on the machine. Hence rounds in
+which the competitors take turns, their median and quartiles, and ratios to `mq` within a round; a ratio whose quartiles
+lie on both sides of 1 is marked "~": not significant.
+
+Writes t_gate.json (all samples, machine, date, versions, load) and prints a table; with matplotlib (extra `bench`) also
+t_gate.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+C_DESIGNS = ("mq", "mq_lf", "t_gate")
+JAVA_DESIGN = "skip_list"
+FLAGS = ("-O3", "-DNDEBUG", "-std=c11", "-D_GNU_SOURCE")
+
+
+def run(*command: object) -> str:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    if done.returncode != 0:
+        raise SystemExit(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def build(folder: Path) -> list[str]:
+    """Compile the drivers; the designs that can be measured here."""
+    sources = [ROOT / "bench/s_merge.c", *sorted((ROOT / "csrc").glob("*.c"))]
+    run("cc", *FLAGS, "-I", ROOT / "csrc", *sources, "-lpthread", "-lm", "-o", folder / "s_merge")
+    if not (shutil.which("javac") and shutil.which("java")):
+        print("no JDK on PATH: without skip_list")
+        return [*C_DESIGNS]
+    run("javac", "-d", folder, ROOT / "bench/SkipListMerge.java")
+    return [*C_DESIGNS, JAVA_DESIGN]
+
+
+def measure(folder: Path, design: str, inputs: int, options: argparse.Namespace) -> float:
+    """Million tuples per second of one run."""
+    tuples = options.tuples if design != JAVA_DESIGN else options.tuples // 2
+    arguments = (inputs, tuples, options.pending)
+    if design == JAVA_DESIGN:
+        seconds = float(run("java", "-cp", folder, "SkipListMerge", *arguments, options.warmup))
+    else:
+        seconds = float(run(folder / "s_merge", design, *arguments))
+    return 1e-6 * (tuples // inputs * inputs) / seconds
+
+
+def rounds(folder: Path, designs: list[str], options: argparse.Namespace) -> dict[int, dict[str, list[float]]]:
+    """Samples by inputs and design. In each round every design has a turn, and another one begins."""
+    samples: dict[int, dict[str, list[float]]] = {n: {d: [] for d in designs} for n in options.inputs}
+    for number in range(options.rounds):
+        for inputs in options.inputs:
+            for turn in range(len(designs)):
+                design = designs[(turn + number) % len(designs)]
+                samples[inputs][design].append(measure(folder, design, inputs, options))
+        print(f"round {number + 1} of {options.rounds}", flush=True)
+    return samples
+
+
+def spread(values: list[float]) -> tuple[float, float, float]:
+    """Lower quartile, median, upper quartile."""
+    ordered = sorted(values)
+    quarter = (len(ordered) - 1) / 4
+    return ordered[round(quarter)], median(ordered), ordered[round(3 * quarter)]
+
+
+def summary(samples: dict[int, dict[str, list[float]]]) -> list[dict[str, Any]]:
+    rows = []
+    for inputs, designs in samples.items():
+        for design, values in designs.items():
+            low, middle, high = spread(values)
+            ratio = spread([v / base for v, base in zip(values, designs["mq"], strict=True)])
+            rows.append(
+                {
+                    "inputs": inputs,
+                    "design": design,
+                    "million_tuples_per_second": {"low": low, "median": middle, "high": high},
+                    "ratio_to_mq": {"low": ratio[0], "median": ratio[1], "high": ratio[2]},
+                    "significant": not ratio[0] <= 1 <= ratio[2],
+                }
+            )
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    designs = list(dict.fromkeys(row["design"] for row in rows))
+    lines = ["million tuples per second, median [quartiles], and the ratio to mq within a round", ""]
+    lines += [("inputs  " + "".join(f"{design:<32}" for design in designs)).rstrip()]
+    for inputs in dict.fromkeys(row["inputs"] for row in rows):
+        cells = [f"{inputs:>6}  "]
+        for row in (row for row in rows if row["inputs"] == inputs):
+            speed, ratio = row["million_tuples_per_second"], row["ratio_to_mq"]["median"]
+            mark = "" if row["significant"] or row["design"] == "mq" else "~"
+            cell = f"{speed['median']:.2f} [{speed['low']:.2f} {speed['high']:.2f}] x{mark}{ratio:.2f}"
+            cells.append(f"{cell:<32}")
+        lines.append("".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    """The paper's figure: throughput over the number of inputs."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+    except ImportError:
+        print("no plot: pip install 'pystream[bench]' brings matplotlib")
+        return
+    figure = Figure(figsize=(6, 3.8), layout="constrained")
+    axes = figure.subplots()
+    styles = {"t_gate": ("o", "-"), "mq": ("s", "--"), "mq_lf": ("^", "--"), "skip_list": ("x", ":")}
+    for design in dict.fromkeys(row["design"] for row in rows):
+        mine = [row for row in rows if row["design"] == design]
+        inputs = [row["inputs"] for row in mine]
+        speeds = [row["million_tuples_per_second"] for row in mine]
+        middle = [s["median"] for s in speeds]
+        errors = [[s["median"] - s["low"] for s in speeds], [s["high"] - s["median"] for s in speeds]]
+        marker, line = styles[design]
+        axes.errorbar(inputs, middle, errors, label=design, marker=marker, linestyle=line, capsize=3)
+    axes.set(xlabel="inputs", ylabel="million tuples/s (median, quartiles)", title="S-Merge, one tuple per call")
+    axes.set_xticks(sorted({row["inputs"] for row in rows}))
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+    print(f"figure in {path}")
+
+
+def machine() -> dict[str, Any]:
+    cpu = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return {
+        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "system": platform.platform(),
+        "cpu": cpu[0].split(":")[1].strip() if cpu else platform.processor(),
+        "cores": os.cpu_count(),
+        "load_at_start": os.getloadavg(),
+        "cc": run("cc", "--version").splitlines()[0],
+        "flags": " ".join(FLAGS),
+        "java": run("java", "--version").splitlines()[0] if shutil.which("java") else None,
+        "python": platform.python_version(),
+    }
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--quick", action="store_true", help="fewer inputs, rounds and tuples: under a minute")
+    parser.add_argument("--inputs", type=int, nargs="+", help="numbers of inputs (1 2 5 10 15 20)")
+    parser.add_argument("--rounds", type=int, help="how often each design has its turn (7)")
+    parser.add_argument("--tuples", type=int, help="per run; half as many for skip_list (2000000)")
+    parser.add_argument("--warmup", type=float, help="seconds of warm-up in each Java run (3)")
+    parser.add_argument("--pending", type=int, default=65_536, help="how far an input may run ahead (65536)")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder for the results (here)")
+    options = parser.parse_args()
+    defaults = ([1, 5, 20], 3, 200_000, 1.0) if options.quick else ([1, 2, 5, 10, 15, 20], 7, 2_000_000, 3.0)
+    for name, default in zip(("inputs", "rounds", "tuples", "warmup"), defaults, strict=True):
+        if getattr(options, name) is None:
+            setattr(options, name, default)
+    return options
+
+
+def main() -> None:
+    options = parse()
+    about = machine()
+    with tempfile.TemporaryDirectory() as folder:
+        designs = build(Path(folder))
+        samples = rounds(Path(folder), designs, options)
+    about["load_at_end"] = os.getloadavg()
+    settings = {
+        "tuples": options.tuples,
+        "pending": options.pending,
+        "rounds": options.rounds,
+        "warmup": options.warmup,
+    }
+    rows = summary(samples)
+    result = {"benchmark": "S-Merge, one tuple per call", "machine": about, "settings": settings, "rows": rows}
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "t_gate.json").write_text(json.dumps({**result, "samples": samples}, indent=1) + "\n")
+    print(table(rows))
+    plot(rows, options.out / "t_gate.png")
+
+
+if __name__ == "__main__":
+    main()

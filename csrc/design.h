@@ -1,0 +1,62 @@
+/*
+ * design.h - what operator.c asks of a design: one table of functions each, listed in designs.c.
+ *
+ * The operator does what all designs share. It checks and counts tuples, finds their keys, keeps `latest`, and holds
+ * back inputs that are ahead; it starts, wakes, pauses and ends the threads (workers); it owns the sink. A design says
+ * how tuples travel from an input's thread to the windows, and which worker does which part of that.
+ *
+ * Worker 0 is the output thread: it alone puts rows out (upout.h, or sink_lock ... sink_unlock) and alone calls
+ * operator_pass and operator_settle. Workers 1, 2, ... are update threads.
+ */
+#pragma once
+
+#include "operator.h"
+
+struct design {
+  bool ordered; /* tuples reach the windows in their order: it can run first, last and udf */
+
+  /* How many workers the design runs when the caller asks for so many update threads. */
+  int32_t (*workers)(int32_t threads);
+
+  /* Makes op->state; everything else in op is ready, but no worker runs yet. False: out of memory, nothing made. */
+  bool (*init)(ps_operator *op);
+  void (*free)(ps_operator *op); /* no worker runs any more; batches are the operator's to drop */
+
+  /* The input's thread, one call at a time for each input (in->turn). Reserve does all that may fail before the `rows`
+     tuples of a batch (1: or a heartbeat) are taken; in->ledger does not count them yet. False: out of memory, nothing
+     changed. Add takes the tuples; if it runs out of memory on the way, it calls operator_fail. Heartbeats come only
+     when they promise something new, a close comes once. Each rings the workers that it has something for
+     (operator_ring). */
+  bool (*reserve)(ps_operator *op, int32_t which, int64_t rows);
+
+  /* Before reserve: finds the keys of the batch in the design's own way; b->keys stays empty then. NULL: the operator
+     fills b->keys. */
+  bool (*find_keys)(ps_operator *op, int32_t which, const batch *b);
+
+  void (*add)(ps_operator *op, int32_t which, batch *b);
+  void (*heartbeat)(ps_operator *op, int32_t which, int64_t ts);
+  void (*close)(ps_operator *op, int32_t which);
+
+  /* One step of a worker: PS_OK: go on; PS_EMPTY: nothing to do now; PS_END: nothing ever again; anything else is a
+     failure and ends the operator. The operator calls it again after PS_EMPTY, and lets the worker sleep if that gives
+     PS_EMPTY once more. The step that gives PS_EMPTY has put out all rows that are complete and settled. */
+  ps_code (*step)(ps_operator *op, int32_t number, ps_fault *fault);
+
+  /* While paused (worker.h). Save calls `visit` for every window, starts never decreasing, until it gives false. Load
+     takes a window with this state, whose bytes then belong to the design: PS_OK, PS_NO_MEMORY, or PS_CORRUPT if starts
+     fall or the window is there already. Number says which udf window is the next. Absorbed: how many tuples of the
+     input, from the oldest that was not passed on, are in their windows; NULL: none. A design without save and load
+     refuses snapshots. */
+  bool (*save)(ps_operator *op, window_visit visit, void *context);
+  ps_code (*load)(ps_operator *op, int64_t start, const key *k, const uint8_t *state);
+  void (*number)(ps_operator *op, int64_t next);
+  int64_t (*absorbed)(ps_operator *op, int32_t which);
+
+  /* Any thread: fills in out->windows and adds to out->bytes, from counters. */
+  void (*stats)(ps_operator *op, ps_stats *out);
+};
+
+extern const design mq_design, mq_lf_design, tuml_sc_design, tuml_mc_design, wiml_design;
+extern const design sliced_design, runs_design;
+
+const design *design_of(ps_design which);

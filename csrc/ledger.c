@@ -1,0 +1,153 @@
+/* ledger.c - see ledger.h. */
+#include "ledger.h"
+
+#include "wait.h"
+
+bool ledger_init(ledger *l, int64_t held_max) {
+  *l = (ledger){.held_max = held_max};
+  cell_init(&l->held, 0);
+  if (pthread_mutex_init(&l->lock, NULL) != 0) return false;
+  if (wait_init(&l->freed)) return true;
+  pthread_mutex_destroy(&l->lock);
+  return false;
+}
+
+batch *ledger_free(ledger *l) {
+  pthread_cond_destroy(&l->freed);
+  pthread_mutex_destroy(&l->lock);
+  return l->first;
+}
+
+/* ---- adder ---- */
+
+static bool fits(const ledger *l, uint64_t word, int64_t rows) {
+  int64_t held = (int64_t)(word >> 1);
+  return held == 0 || rows <= l->held_max - held;
+}
+
+bool ledger_fits(ledger *l, int64_t rows) { return fits(l, held_read(&l->held), rows); }
+
+void ledger_put(ledger *l, batch *b) {
+  b->next = NULL;
+  pthread_mutex_lock(&l->lock);
+  if (l->last) {
+    l->last->next = b;
+  } else {
+    l->first = b;
+  }
+  l->last = b;
+  held_change(&l->held, 2 * b->rows);
+  pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- passer ---- */
+
+/* Takes the front batch out; the next one, if there is one by now, becomes the front. */
+static batch *pop_front(ledger *l) {
+  pthread_mutex_lock(&l->lock);
+  batch *b = l->first;
+  l->first = b->next;
+  if (!l->first) l->last = NULL;
+  l->front = l->first;
+  pthread_mutex_unlock(&l->lock);
+  return b;
+}
+
+static batch *front(ledger *l) {
+  if (!l->front) {
+    pthread_mutex_lock(&l->lock);
+    l->front = l->first;
+    pthread_mutex_unlock(&l->lock);
+  }
+  return l->front;
+}
+
+static void wake(ledger *l) {
+  pthread_mutex_lock(&l->lock);
+  if (l->waiting_for && fits(l, held_read(&l->held), l->waiting_for)) {
+    l->waiting_for = 0;
+    held_change(&l->held, -1);
+    pthread_cond_broadcast(&l->freed);
+  }
+  pthread_mutex_unlock(&l->lock);
+}
+
+batch *ledger_pass(ledger *l, int64_t n) {
+  batch *done = NULL, **end = &done;
+  for (int64_t left = n; left > 0;) {
+    batch *b = front(l);
+    int64_t step = left < b->rows_left ? left : b->rows_left;
+    b->rows_left -= step;
+    left -= step;
+    if (b->rows_left > 0) continue;
+    *end = pop_front(l);
+    end = &(*end)->next;
+  }
+  *end = NULL;
+  if (n > 0 && (held_change(&l->held, -2 * n) & 1)) wake(l);
+  return done;
+}
+
+/* ---- any thread ---- */
+
+int64_t ledger_held(ledger *l) { return (int64_t)(held_read(&l->held) >> 1); }
+
+/* The first row of the batch with a timestamp above `ts`; as many as there are rows if there is none. */
+static int64_t first_above(const batch *b, int64_t ts) {
+  int64_t low = 0, high = b->rows;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (batch_ts(b, middle) > ts) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+ledger_view ledger_look(ledger *l, int64_t ts) {
+  ledger_view view = {.first = INT64_MAX};
+  pthread_mutex_lock(&l->lock);
+  view.held = ledger_held(l);
+  for (const batch *b = l->first; b; b = b->next) {
+    int64_t row = first_above(b, ts);
+    if (view.above == 0 && row < b->rows) view.first = batch_ts(b, row);
+    view.above += b->rows - row;
+  }
+  pthread_mutex_unlock(&l->lock);
+  return view;
+}
+
+/* Under the lock: marks that somebody waits for room; the count as it was at that moment. */
+static uint64_t mark(ledger *l, int64_t rows) {
+  bool marked = l->waiting_for != 0;
+  if (!marked || rows < l->waiting_for) l->waiting_for = rows;
+  return marked ? held_read(&l->held) : held_change(&l->held, 1);
+}
+
+ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms) {
+  if (rows < 1) rows = 1;
+  moment until = moment_in(ms);
+  pthread_mutex_lock(&l->lock);
+  bool in_time = true;
+  while (!l->cancelled && in_time && !ledger_fits(l, rows) && !fits(l, mark(l, rows), rows)) {
+    in_time = wait_until(&l->freed, &l->lock, until);
+  }
+  ps_code code = l->cancelled ? PS_CLOSED : ledger_fits(l, rows) ? PS_OK : PS_FULL;
+  pthread_mutex_unlock(&l->lock);
+  return code;
+}
+
+void ledger_cancel(ledger *l) {
+  pthread_mutex_lock(&l->lock);
+  l->cancelled = true;
+  pthread_cond_broadcast(&l->freed);
+  pthread_mutex_unlock(&l->lock);
+}
+
+void ledger_limit(ledger *l, int64_t held_max) {
+  pthread_mutex_lock(&l->lock);
+  l->held_max = held_max;
+  pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,59 @@
+/*
+ * ledger.h - what one input has handed over and the operator has not passed yet: how many tuples, and their batches.
+ *
+ * It bounds the tuples held (max_pending) and keeps batches alive: a batch leaves when its last tuple has been passed.
+ *
+ * Roles       one adder at a time (under the input's turn): ledger_fits, ledger_put. One passer (the output thread):
+ *             ledger_pass. Any thread: ledger_held, ledger_wait, ledger_cancel.
+ * Invariants  I1 `held` counts the tuples put and not passed; it is at most held_max, but for a single batch that is
+ *                larger than that and came when nothing was held, since a batch must be taken whole;
+ *             I2 the batches from `first` on are those with tuples not passed, in the order in which they were put.
+ * Progress    put and pass take the mutex once per batch, not per tuple; wait blocks, at most as long as it is told.
+ *
+ * No wake-up is lost: the count and the mark that somebody waits are one word, changed by read-modify-writes only. A
+ * waiter sets the mark (under the mutex) and looks at the count that it found together with it; a passer that comes
+ * later finds the mark, and takes the mutex, which the waiter gives up only by sleeping.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "atomics.h"
+#include "batch.h"
+
+typedef struct {
+  pthread_mutex_t lock;
+  pthread_cond_t freed;
+  cell held; /* 2 * tuples, + 1 if somebody waits for room; the mark changes only under the lock */
+  int64_t held_max;
+  int64_t waiting_for; /* behind the lock: the fewest tuples that a waiter needs room for; 0: nobody waits */
+  batch *first, *last; /* behind the lock */
+  batch *front;        /* the passer's: the batch it is in; NULL: not looked up yet */
+  bool cancelled;      /* behind the lock */
+} ledger;
+
+bool ledger_init(ledger *l, int64_t held_max);
+batch *ledger_free(ledger *l); /* gives back the batches that it still holds, linked by `next` */
+
+/* Adder. */
+bool ledger_fits(ledger *l, int64_t rows);
+void ledger_put(ledger *l, batch *b);
+
+/* Passer: n tuples, which have been put before, are done with. Gives back the batches that are, linked by `next`. */
+batch *ledger_pass(ledger *l, int64_t n);
+
+/* Any thread. */
+int64_t ledger_held(ledger *l);
+
+/* Tuples with timestamps above `ts`, and the first of those timestamps, if there is any. For a `ts` up to which the
+   input's tuples are ready: none of those above can have been passed. */
+typedef struct {
+  int64_t held; /* all tuples held, at the same moment */
+  int64_t above;
+  int64_t first;
+} ledger_view;
+ledger_view ledger_look(ledger *l, int64_t ts);
+
+ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms); /* PS_OK: they fit; PS_FULL: not in time; PS_CLOSED */
+void ledger_cancel(ledger *l);
+void ledger_limit(ledger *l, int64_t held_max); /* no adder runs */

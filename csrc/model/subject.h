@@ -1,0 +1,23 @@
+/* subject.h - what a structure brings to be run under the model. */
+#pragma once
+
+#include "base.h"
+
+#include "model.h"
+
+#include "atomics.h"
+
+typedef struct {
+  const char *name;
+  const char *const *operations; /* "name(argument, ...)", NULL behind the last one */
+  void *(*create)(const int64_t *parameter);
+  void (*call)(void *object, int32_t operation, const int64_t *argument, model_answer *answer);
+  void (*destroy)(void *object);
+} subject;
+
+extern const subject *const subjects[]; /* NULL behind the last one */
+
+static inline void answer_with(model_answer *answer, int64_t result) {
+  assert(answer->results < MODEL_RESULTS_MAX);
+  answer->result[answer->results++] = result;
+}

@@ -1,0 +1,353 @@
+/* partial.c - see partial.h. */
+#include "partial.h"
+
+/* ---- count: an integer ---- */
+
+static bool count_enter(const partial_totals *t, const partial_list *list) {
+  int64_t *total = t->total;
+  const int64_t *from = list->partials;
+  for (int64_t i = 0; i < list->n; i++) total[list->keys[i]] += from[i];
+  return true;
+}
+
+static bool count_leave(const partial_totals *t, const partial_list *list) {
+  int64_t *total = t->total;
+  const int64_t *from = list->partials;
+  for (int64_t i = 0; i < list->n; i++) total[list->keys[i]] -= from[i];
+  return true;
+}
+
+/* ---- sum and avg of integers ---- */
+
+static void integer_enter_plain(integer_state *total, const partial_list *list) {
+  const int128 *from = list->partials;
+  for (int64_t i = 0; i < list->n; i++) {
+    integer_state *to = &total[list->keys[i]];
+    to->sum += from[i];
+    to->n += list->rows[i];
+  }
+}
+
+static void integer_leave_plain(integer_state *total, const partial_list *list) {
+  const int128 *from = list->partials;
+  for (int64_t i = 0; i < list->n; i++) {
+    integer_state *to = &total[list->keys[i]];
+    to->sum -= from[i];
+    to->n -= list->rows[i];
+  }
+}
+
+static bool integer_enter(const partial_totals *t, const partial_list *list) {
+  integer_state *total = t->total;
+  const integer_state *from = list->partials;
+  if (list->rows) integer_enter_plain(total, list);
+  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+    integer_state *to = &total[list->keys[i]];
+    to->sum += from[i].sum;
+    to->n += from[i].n;
+  }
+  return true;
+}
+
+static bool integer_leave(const partial_totals *t, const partial_list *list) {
+  integer_state *total = t->total;
+  const integer_state *from = list->partials;
+  if (list->rows) integer_leave_plain(total, list);
+  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+    integer_state *to = &total[list->keys[i]];
+    to->sum -= from[i].sum;
+    to->n -= from[i].n;
+  }
+  return true;
+}
+
+/* ---- sum and avg of floats: in line while both sums are narrow ---- */
+
+static inline bool float_join(float_state *to, const ps_exact_sum *from, int64_t n) {
+  int128 sum;
+  if (from->wide || __builtin_add_overflow(to->narrow, from->narrow, &sum)) {
+    if (!exact_sum_combine(to, from)) return false;
+  } else {
+    to->narrow = sum;
+  }
+  to->n += n;
+  return true;
+}
+
+static inline bool float_part(float_state *to, const ps_exact_sum *from, int64_t n) {
+  int128 sum;
+  if (from->wide || __builtin_sub_overflow(to->narrow, from->narrow, &sum)) {
+    if (!exact_sum_subtract(to, from)) return false;
+  } else {
+    to->narrow = sum;
+  }
+  to->n -= n;
+  if (to->n == 0 && to->wide) exact_sum_clear(to);
+  return true;
+}
+
+static bool float_enter(const partial_totals *t, const partial_list *list) {
+  float_state *total = t->total;
+  const float_state *from = list->partials;
+  const int128 *plain = list->partials;
+  for (int64_t i = 0; list->rows && i < list->n; i++) {
+    ps_exact_sum sum = {.narrow = plain[i]};
+    if (!float_join(&total[list->keys[i]], &sum, list->rows[i])) return false;
+  }
+  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+    if (!float_join(&total[list->keys[i]], &from[i], from[i].n)) return false;
+  }
+  return true;
+}
+
+static bool float_leave(const partial_totals *t, const partial_list *list) {
+  float_state *total = t->total;
+  const float_state *from = list->partials;
+  const int128 *plain = list->partials;
+  for (int64_t i = 0; list->rows && i < list->n; i++) {
+    ps_exact_sum sum = {.narrow = plain[i]};
+    if (!float_part(&total[list->keys[i]], &sum, list->rows[i])) return false;
+  }
+  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+    if (!float_part(&total[list->keys[i]], &from[i], from[i].n)) return false;
+  }
+  return true;
+}
+
+/* ---- min, max, first, last: whichever is better ---- */
+
+static inline bool least_better(const least_partial *a, const least_partial *b) {
+  return a->present && (!b->present || a->word < b->word);
+}
+
+/* None, 0, becomes the largest by the subtraction. */
+static inline bool first_better(const placed_partial *a, const placed_partial *b) {
+  return a->when - 1 < b->when - 1 || (a->when == b->when && a->input < b->input);
+}
+
+static inline bool last_better(const placed_partial *a, const placed_partial *b) {
+  return a->when > b->when || (a->when == b->when && a->input > b->input);
+}
+
+static inline bool bytes_first_better(const bytes_partial *a, const bytes_partial *b) {
+  return a->when - 1 < b->when - 1 || (a->when == b->when && a->input < b->input);
+}
+
+static inline bool bytes_last_better(const bytes_partial *a, const bytes_partial *b) {
+  return a->when > b->when || (a->when == b->when && a->input > b->input);
+}
+
+static int bytes_order(const bytes_partial *a, const bytes_partial *b) {
+  int64_t shorter = a->length < b->length ? a->length : b->length;
+  int order = shorter ? memcmp(a->data, b->data, (size_t)shorter) : 0;
+  return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static inline bool bytes_min_better(const bytes_partial *a, const bytes_partial *b) {
+  return a->when && (!b->when || bytes_order(a, b) < 0);
+}
+
+static inline bool bytes_max_better(const bytes_partial *a, const bytes_partial *b) {
+  return a->when && (!b->when || bytes_order(a, b) > 0);
+}
+
+/* NOLINTBEGIN(bugprone-macro-parentheses): `state` is a type */
+#define STACKED(name, state)                                                               \
+  static bool name##_enter(const partial_totals *t, const partial_list *list) {            \
+    state *back = t->total;                                                                \
+    const state *from = list->partials;                                                    \
+    for (int64_t i = 0; i < list->n; i++) {                                                \
+      state *to = &back[list->keys[i]];                                                    \
+      if (name##_better(&from[i], to)) *to = from[i];                                      \
+    }                                                                                      \
+    return true;                                                                           \
+  }                                                                                        \
+  static void name##_push(const partial_totals *t, const partial_list *list) {             \
+    state *back = t->total, *front = t->front, *own = list->partials;                      \
+    for (int64_t i = 0; i < list->n; i++) {                                                \
+      uint32_t k = list->keys[i];                                                          \
+      state without = front[k];                                                            \
+      if (name##_better(&own[i], &without)) front[k] = own[i];                             \
+      own[i] = without;                                                                    \
+      back[k] = (state){0};                                                                \
+    }                                                                                      \
+  }                                                                                        \
+  static void name##_pop(const partial_totals *t, const partial_list *list) {              \
+    state *front = t->front;                                                               \
+    const state *own = list->partials;                                                     \
+    for (int64_t i = 0; i < list->n; i++) front[list->keys[i]] = own[i];                   \
+  }                                                                                        \
+  static inline const state *name##_total(const partial_totals *t, uint32_t k) {           \
+    const state *back = (const state *)t->total + k, *front = (const state *)t->front + k; \
+    return name##_better(back, front) ? back : front;                                      \
+  }
+
+STACKED(least, least_partial)
+STACKED(first, placed_partial)
+STACKED(last, placed_partial)
+STACKED(bytes_first, bytes_partial)
+STACKED(bytes_last, bytes_partial)
+STACKED(bytes_min, bytes_partial)
+STACKED(bytes_max, bytes_partial)
+/* NOLINTEND(bugprone-macro-parentheses) */
+
+/* ---- which kind ---- */
+
+#define STACKED_KIND(name, state, bytes) \
+  {.size = sizeof(state),                \
+   .stacked = true,                      \
+   .is_bytes = (bytes),                  \
+   .enter = name##_enter,                \
+   .push = name##_push,                  \
+   .pop = name##_pop}
+
+static const partial_kind rows_kind = {0};
+static const partial_kind count_kind = {.size = sizeof(int64_t), .enter = count_enter, .leave = count_leave};
+static const partial_kind integer_kind = {
+    .size = sizeof(integer_state), .sums = true, .enter = integer_enter, .leave = integer_leave};
+static const partial_kind float_kind = {
+    .size = sizeof(float_state), .sums = true, .owns = true, .enter = float_enter, .leave = float_leave};
+
+static const partial_kind value_kinds[PS_FUNCTIONS] = {[PS_MIN] = STACKED_KIND(least, least_partial, false),
+                                                       [PS_MAX] = STACKED_KIND(least, least_partial, false),
+                                                       [PS_FIRST] = STACKED_KIND(first, placed_partial, false),
+                                                       [PS_LAST] = STACKED_KIND(last, placed_partial, false)};
+
+static const partial_kind bytes_kinds[PS_FUNCTIONS] = {[PS_MIN] = STACKED_KIND(bytes_min, bytes_partial, true),
+                                                       [PS_MAX] = STACKED_KIND(bytes_max, bytes_partial, true),
+                                                       [PS_FIRST] = STACKED_KIND(bytes_first, bytes_partial, true),
+                                                       [PS_LAST] = STACKED_KIND(bytes_last, bytes_partial, true)};
+
+const partial_kind *partial_kind_of(const aggregate *a) {
+  switch (a->function) {
+    case PS_COUNT: return a->mask < 0 ? &rows_kind : &count_kind;
+    case PS_SUM:
+    case PS_AVG: return type_is_float(a->type) ? &float_kind : &integer_kind;
+    case PS_MIN:
+    case PS_MAX:
+    case PS_FIRST:
+    case PS_LAST: return type_is_bytes(a->type) ? &bytes_kinds[a->function] : &value_kinds[a->function];
+    case PS_UDF:
+    case PS_NATIVE:
+    case PS_FUNCTIONS: break;
+  }
+  return NULL;
+}
+
+void partial_drop(const partial_kind *kind, void *partials, int64_t n) {
+  if (!kind->owns) return;
+  float_state *states = partials;
+  for (int64_t i = 0; i < n; i++) {
+    if (states[i].wide) exact_sum_clear(&states[i]);
+  }
+}
+
+/* ---- results ---- */
+
+/* What the finishers below share. */
+typedef struct {
+  const aggregate *a;
+  const partial_totals *t;
+  const partial_list *keys;
+  out_rows *rows;
+  int32_t to;
+  int64_t failed; /* row; -1: none */
+} finish;
+
+static ps_code finish_counts(const finish *f, const int64_t *counts) {
+  uint64_t *out = out_reserve(f->rows, f->to, f->keys->n);
+  if (!out) return PS_NO_MEMORY;
+  for (int64_t i = 0; i < f->keys->n; i++) out[i] = (uint64_t)counts[f->keys->keys[i]];
+  return PS_OK;
+}
+
+static ps_code finish_integers(finish *f) {
+  const integer_state *total = f->t->total;
+  uint64_t *out = out_reserve(f->rows, f->to, f->keys->n);
+  if (!out) return PS_NO_MEMORY;
+  bool sum = f->a->function == PS_SUM;
+  for (int64_t i = 0; i < f->keys->n; i++) {
+    const integer_state *s = &total[f->keys->keys[i]];
+    if (s->n == 0 && !out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;
+    if (sum && (s->sum > INT64_MAX || s->sum < INT64_MIN)) {
+      f->failed = i;
+      return PS_OVERFLOW;
+    }
+    out[i] = sum || s->n == 0 ? (uint64_t)(int64_t)s->sum : double_bits(integer_average(s));
+  }
+  return PS_OK;
+}
+
+static ps_code finish_floats(const finish *f) {
+  const float_state *total = f->t->total;
+  uint64_t *out = out_reserve(f->rows, f->to, f->keys->n);
+  if (!out) return PS_NO_MEMORY;
+  bool avg = f->a->function == PS_AVG;
+  for (int64_t i = 0; i < f->keys->n; i++) {
+    const float_state *s = &total[f->keys->keys[i]];
+    if (s->n == 0) {
+      out[i] = 0;
+      if (!out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;
+      continue;
+    }
+    double x = s->wide ? exact_sum_round(s) : exact_sum_narrow_round(s->narrow);
+    out[i] = double_bits(avg ? x / (double)s->n : x);
+  }
+  return PS_OK;
+}
+
+static ps_code finish_least(const finish *f) {
+  uint64_t *out = out_reserve(f->rows, f->to, f->keys->n), flip = f->a->function == PS_MAX ? UINT64_MAX : 0;
+  if (!out) return PS_NO_MEMORY;
+  for (int64_t i = 0; i < f->keys->n; i++) {
+    const least_partial *s = least_total(f->t, f->keys->keys[i]);
+    out[i] = s->present ? value_unordered(s->word ^ flip, f->a->type) : 0;
+    if (!s->present && !out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;
+  }
+  return PS_OK;
+}
+
+static ps_code finish_placed(const finish *f) {
+  uint64_t *out = out_reserve(f->rows, f->to, f->keys->n);
+  if (!out) return PS_NO_MEMORY;
+  bool first = f->a->function == PS_FIRST;
+  for (int64_t i = 0; i < f->keys->n; i++) {
+    uint32_t k = f->keys->keys[i];
+    const placed_partial *s = first ? first_total(f->t, k) : last_total(f->t, k);
+    out[i] = s->bits;
+    if (!s->when && !out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;
+  }
+  return PS_OK;
+}
+
+static const bytes_partial *bytes_total(const finish *f, uint32_t k) {
+  if (f->a->function == PS_MIN) return bytes_min_total(f->t, k);
+  if (f->a->function == PS_MAX) return bytes_max_total(f->t, k);
+  return f->a->function == PS_FIRST ? bytes_first_total(f->t, k) : bytes_last_total(f->t, k);
+}
+
+static ps_code finish_bytes(const finish *f) {
+  for (int64_t i = 0; i < f->keys->n; i++) {
+    const bytes_partial *s = bytes_total(f, f->keys->keys[i]);
+    uint8_t *space = out_put_space_at(f->rows, f->to, i, s->length);
+    if (!space || (!s->when && !out_put_null_at(f->rows, f->to, i))) return PS_NO_MEMORY;
+    if (s->length) memcpy(space, s->data, (size_t)s->length);
+  }
+  return PS_OK;
+}
+
+ps_code partial_finish(const aggregate *a, const partial_totals *t, const partial_list *keys, const int64_t *rows_of,
+                       out_rows *rows, int32_t to, int64_t *row) {
+  finish f = {a, t, keys, rows, to, -1};
+  const partial_kind *kind = partial_kind_of(a);
+  if (kind->size == 0) return finish_counts(&f, rows_of);
+  if (kind == &count_kind) return finish_counts(&f, t->total);
+  if (kind == &float_kind) return finish_floats(&f);
+  if (kind->is_bytes) return finish_bytes(&f);
+  if (kind == &integer_kind) {
+    ps_code code = finish_integers(&f);
+    *row = f.failed;
+    return code;
+  }
+  return a->function == PS_MIN || a->function == PS_MAX ? finish_least(&f) : finish_placed(&f);
+}

@@ -1,0 +1,79 @@
+/*
+ * partial.h - what a window function knows of the tuples of a key in a slice, for many keys at once.
+ *
+ * A partial is a small block of bytes, all zero when no tuple counted; partials of one aggregate lie in an array, so
+ * that the loops over them are long, typed and without calls. Two kinds of functions, by how a window that slides
+ * forgets:
+ *
+ *   count, sum, avg          one total per key: a slice that enters is added, one that leaves is subtracted. Sums are
+ *                            exact (exact_sum.h), so nothing is left over.
+ *   min, max, first, last    cannot be taken back. Per key two stacks, folded into one value each: `front`, the best of
+ *                            the older slices that are still in the window, and `back`, the best of those that came
+ * since the front was last filled. A window's value is the better of the two. When the front runs out, all slices move
+ * there, newest first (partial_push): each keeps in its own place what the front was without it, so that its leaving is
+ * one copy back (partial_pop).
+ *
+ * Either way a slice costs a constant number of steps per key, however many windows it is in.
+ *
+ * first and last carry (ts, input), so that the order in which slices come does not matter; of one input's tuples with
+ * equal timestamps, all of which lie in one slice, the fold has kept the right one.
+ */
+#pragma once
+
+#include "aggregate.h"
+#include "output.h"
+
+typedef struct {
+  uint64_t word; /* the value in an order of unsigned numbers in which the least wins */
+  uint64_t present;
+} least_partial;
+
+typedef struct {
+  uint64_t when; /* ts + 1; 0: none */
+  uint64_t input;
+  uint64_t bits;
+} placed_partial;
+
+typedef struct {
+  uint64_t when; /* ts + 1; 0: none */
+  uint64_t input;
+  const uint8_t *data;
+  int64_t length;
+} bytes_partial;
+
+/* The reader's side of one aggregate: its totals by key number. */
+typedef struct {
+  void *total; /* count, sum, avg: the total; min, max, first, last: the back */
+  void *front;
+} partial_totals;
+
+/* Which partials of an aggregate belong to which keys. Sums may be plain: every tuple counted and no sum is wide, so
+   that the sum alone is kept, half as large. */
+typedef struct {
+  const uint32_t *keys; /* their numbers, each once */
+  void *partials;       /* plain: int128 each */
+  int64_t n;
+  const int64_t *rows; /* plain: how many tuples each one has; NULL: not plain */
+} partial_list;
+
+typedef struct {
+  size_t size;   /* of a partial; 0: the rows of the key say it all */
+  bool stacked;  /* min, max, first, last */
+  bool sums;     /* sum, avg: may be plain */
+  bool owns;     /* partials may hold memory of their own: float sums */
+  bool is_bytes; /* partials refer to bytes elsewhere */
+  bool (*enter)(const partial_totals *t, const partial_list *list); /* false: out of memory */
+  bool (*leave)(const partial_totals *t, const partial_list *list); /* not stacked; false: out of memory */
+  void (*push)(const partial_totals *t, const partial_list *list);  /* stacked */
+  void (*pop)(const partial_totals *t, const partial_list *list);   /* stacked */
+} partial_kind;
+
+const partial_kind *partial_kind_of(const aggregate *a);
+
+/* Frees what the partials hold. */
+void partial_drop(const partial_kind *kind, void *partials, int64_t n);
+
+/* Puts the results of the keys into column `to`, as rows to come. PS_OVERFLOW leaves the first row that failed in *row.
+ */
+ps_code partial_finish(const aggregate *a, const partial_totals *t, const partial_list *keys, const int64_t *rows_of,
+                       out_rows *rows, int32_t to, int64_t *row);

@@ -1,0 +1,183 @@
+/* run_gate.c - see run_gate.h. */
+#include "run_gate.h"
+
+/* ---- making and freeing ---- */
+
+static run *run_new(int32_t readers) {
+  run *r = memory_new(sizeof *r);
+  if (!r) return NULL;
+  cell_init(&r->next, 0);
+  cell_init(&r->holders, (uint64_t)readers);
+  return r;
+}
+
+static bool reader_init(run_gate *g, run_reader *r) {
+  r->before = -1;
+  r->cursor = memory_new((size_t)g->inputs * sizeof *r->cursor);
+  if (!r->cursor || !tournament_init(&r->position, g->inputs)) return false;
+  for (int32_t i = 0; i < g->inputs; i++) r->cursor[i].at = g->input[i].tail;
+  return true;
+}
+
+bool run_gate_init(run_gate *g, int32_t inputs, int32_t readers) {
+  *g = (run_gate){.inputs = inputs, .readers = readers};
+  g->input = memory_new((size_t)inputs * sizeof *g->input);
+  g->reader = memory_new((size_t)readers * sizeof *g->reader);
+  bool ok = g->input && g->reader;
+  for (int32_t i = 0; ok && i < inputs; i++) ok = (g->input[i].tail = run_new(readers)) != NULL;
+  for (int32_t i = 0; ok && i < readers; i++) ok = reader_init(g, &g->reader[i]);
+  if (!ok) run_gate_free(g);
+  return ok;
+}
+
+/* What no reader has left: from the cursor on that is farthest behind. All cursors of an input stand in one list, and
+   every run before the last has a next; walking from each cursor and counting out frees each run once. */
+static void free_from(run *r) {
+  while (r) {
+    run *next = run_link_read(&r->next);
+    if (run_holders_leave(&r->holders) == 1) memory_free(r);
+    r = next;
+  }
+}
+
+void run_gate_free(run_gate *g) {
+  for (int32_t i = 0; g->input && g->reader && i < g->inputs; i++) {
+    run *tail = g->input[i].tail;
+    for (int32_t k = 0; tail && k < g->readers; k++) {
+      run_cursor *cursor = g->reader[k].cursor; /* NULL: making the gate failed, and the list is the dummy */
+      free_from(cursor && cursor[i].at ? cursor[i].at : tail);
+    }
+  }
+  for (int32_t k = 0; g->reader && k < g->readers; k++) {
+    memory_free(g->reader[k].cursor);
+    tournament_free(&g->reader[k].position);
+  }
+  memory_free(g->reader);
+  memory_free(g->input);
+}
+
+/* ---- inputs ---- */
+
+run *run_gate_reserve(run_gate *g) { return run_new(g->readers); }
+
+/* The run was private until now. Linearization point of insert, heartbeat and close. */
+static void run_gate_publish(run_gate *g, int32_t input, run *r) {
+  run_input *in = &g->input[input];
+  assert(r->end >= in->tail->end);
+  WRITES(*r);
+  AT(insert_publish);
+  run_link_publish(&in->tail->next, r);
+  in->tail = r;
+}
+
+void run_gate_insert_run(run_gate *g, int32_t input, run *r, const int64_t *ts, int64_t n, void *owner) {
+  assert(n > 0);
+  r->ts = ts;
+  r->n = n;
+  r->owner = owner;
+  r->end = (uint64_t)ts[n - 1] + 1;
+  run_gate_publish(g, input, r);
+}
+
+void run_gate_heartbeat(run_gate *g, int32_t input, run *r, int64_t ts) {
+  r->end = (uint64_t)ts + 1;
+  run_gate_publish(g, input, r);
+}
+
+void run_gate_close(run_gate *g, int32_t input, run *r) {
+  r->end = RUN_FOREVER;
+  run_gate_publish(g, input, r);
+}
+
+/* ---- readers ---- */
+
+static uint64_t position_of(run_cursor c) { return c.index < c.at->n ? (uint64_t)c.at->ts[c.index] + 1 : c.at->end; }
+
+static void run_gate_leave(run *r) {
+  AT(next_leave);
+  if (run_holders_leave(&r->holders) == 1) memory_free(r);
+}
+
+/* Steps into the run behind, if there is one. If not: the linearization point of "nothing is ready". */
+static bool run_gate_refresh(run_reader *r, run_cursor *c) {
+  AT(next_read_next);
+  run *next = run_link_read(&c->at->next);
+  if (!next) return false;
+  READS(*next);
+  run *left = c->at;
+  *c = (run_cursor){next, 0};
+  run_gate_leave(left);
+  tournament_update(&r->position, position_of(*c));
+  return true;
+}
+
+/* The first index from `index` on whose position, ts + 1, is not below `bound`. */
+static int64_t gallop(const int64_t *ts, int64_t index, int64_t n, uint64_t bound) {
+  int64_t step = 1, low = index;
+  while (low + step < n && (uint64_t)ts[low + step] + 1 < bound) {
+    low += step;
+    step *= 2;
+  }
+  int64_t high = low + step < n ? low + step : n; /* ts[low] is below; high is the end or not below */
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    if ((uint64_t)ts[middle] + 1 < bound) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return high;
+}
+
+/* How many tuples from the winner's head on are ready: those below every other position. An input that wins for the
+   first time after another gives one tuple, since with interleaved timestamps there is no second one to look for. */
+static int64_t ready(const run_reader *r, const run_cursor *c, int32_t winner) {
+  if (winner != r->before) return 1;
+  int32_t second = tournament_second(&r->position);
+  if (second < 0) return c->at->n - c->index;
+  uint64_t bound = r->position.score[second];
+  if (winner < second && bound < RUN_FOREVER) bound++; /* of equal timestamps ours come first */
+  return gallop(c->at->ts, c->index, c->at->n, bound) - c->index;
+}
+
+/* The winner's cursor, on a head; PS_EMPTY or PS_END if there is none. */
+static ps_code choose(run_reader *r, run_cursor **out) {
+  for (;;) {
+    run_cursor *c = *out = &r->cursor[tournament_winner(&r->position)];
+    if (c->index < c->at->n) return PS_OK;
+    if (c->at->end == RUN_FOREVER) return PS_END;
+    if (!run_gate_refresh(r, c)) return PS_EMPTY;
+  }
+}
+
+static void answer(run_reader *r, run_cursor *c, int64_t n, run_slice *out) {
+  int32_t winner = tournament_winner(&r->position);
+  *out = (run_slice){winner, c->at->owner, c->at->ts, c->index, n};
+  c->index += n;
+  r->before = winner;
+  tournament_update(&r->position, position_of(*c));
+}
+
+ps_code run_gate_get_next_ready_run(run_gate *g, int32_t reader, run_slice *out) {
+  run_reader *r = &g->reader[reader];
+  run_cursor *c;
+  AT(next_choose);
+  ps_code code = choose(r, &c);
+  if (code == PS_OK) answer(r, c, ready(r, c, tournament_winner(&r->position)), out);
+  return code;
+}
+
+ps_code run_gate_get_next_ready_tuple(run_gate *g, int32_t reader, run_slice *out) {
+  run_reader *r = &g->reader[reader];
+  run_cursor *c;
+  AT(next_choose);
+  ps_code code = choose(r, &c);
+  if (code == PS_OK) answer(r, c, 1, out);
+  return code;
+}
+
+int64_t run_gate_position(const run_gate *g, int32_t reader) {
+  uint64_t lowest = tournament_lowest(&g->reader[reader].position);
+  return lowest == RUN_FOREVER ? INT64_MAX : (int64_t)(lowest - 1);
+}

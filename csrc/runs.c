@@ -1,0 +1,141 @@
+/* runs.c - the runs design: batches go through a Run-Gate whole, one thread updates the windows in the tuples' order
+   and puts out. See operator.h. */
+#include "design.h"
+#include "run_gate.h"
+#include "upout.h"
+
+typedef struct {
+  run_gate gate;
+  upout upout;
+  run_slice slice; /* the output thread's: tuples that are ready and not in their windows yet; n = 0: none */
+  struct {
+    run *next, *close; /* runs that will carry what comes next, and the close */
+  } made[];            /* by input */
+} runs;
+
+/* ---- making ---- */
+
+static int32_t runs_workers(int32_t threads) {
+  (void)threads; /* the output thread updates */
+  return 1;
+}
+
+static void runs_free(ps_operator *op) {
+  runs *r = op->state;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    memory_free(r->made[i].next);
+    memory_free(r->made[i].close);
+  }
+  run_gate_free(&r->gate);
+  upout_free(&r->upout);
+  memory_free(r);
+}
+
+static bool runs_init(ps_operator *op) {
+  runs *r = op->state = memory_new(sizeof *r + (size_t)op->inputs * sizeof r->made[0]);
+  if (!r) return false;
+  upout_init(&r->upout, op);
+  if (!run_gate_init(&r->gate, op->inputs, 1)) {
+    memory_free(r);
+    return false;
+  }
+  bool ok = true; /* a close must not fail: its run is made now */
+  for (int32_t i = 0; ok && i < op->inputs; i++) ok = (r->made[i].close = run_gate_reserve(&r->gate)) != NULL;
+  if (!ok) runs_free(op);
+  return ok;
+}
+
+/* ---- Add ---- */
+
+static bool runs_reserve(ps_operator *op, int32_t which, int64_t rows) {
+  (void)rows;
+  runs *r = op->state;
+  if (!r->made[which].next) r->made[which].next = run_gate_reserve(&r->gate);
+  return r->made[which].next != NULL;
+}
+
+static run *take(run **made) {
+  run *taken = *made;
+  *made = NULL;
+  return taken;
+}
+
+static void runs_add(ps_operator *op, int32_t which, batch *b) {
+  runs *r = op->state;
+  const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first;
+  run_gate_insert_run(&r->gate, which, take(&r->made[which].next), ts, b->rows, b);
+  operator_ring(op, 0);
+}
+
+static void runs_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
+  runs *r = op->state;
+  run_gate_heartbeat(&r->gate, which, take(&r->made[which].next), ts);
+  operator_ring(op, 0);
+}
+
+static void runs_close(ps_operator *op, int32_t which) {
+  runs *r = op->state;
+  run_gate_close(&r->gate, which, take(&r->made[which].close));
+  operator_ring(op, 0);
+}
+
+/* ---- Update, Output ---- */
+
+/* Nothing is ready: what promises have completed leaves. */
+static ps_code idle(runs *r, ps_operator *op, ps_code got, ps_fault *fault) {
+  int64_t position = run_gate_position(&r->gate, 0);
+  ps_code code = got == PS_END ? upout_all(&r->upout, op, fault) : upout_complete(&r->upout, op, position, fault);
+  if (code != PS_OK) return code;
+  return operator_settle(op) ? got : PS_NO_MEMORY;
+}
+
+/* The windows that the tuple completes leave first; then it goes into its own. */
+static ps_code upout_tuple(runs *r, ps_operator *op, ps_fault *fault) {
+  run_slice *s = &r->slice;
+  ps_code code = upout_complete(&r->upout, op, s->ts[s->from], fault);
+  if (code == PS_OK) code = upout_begin(op);
+  if (code != PS_OK) return code;
+  code = upout_update(&r->upout, op, s->owner, s->from);
+  s->from++;
+  s->n--;
+  return operator_passed(op, s->input) ? code : PS_NO_MEMORY;
+}
+
+static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
+  (void)number;
+  runs *r = op->state;
+  ps_code code = r->slice.n > 0 ? PS_OK : run_gate_get_next_ready_run(&r->gate, 0, &r->slice);
+  if (code != PS_OK) return idle(r, op, code, fault);
+  while (code == PS_OK && r->slice.n > 0) code = upout_tuple(r, op, fault);
+  return code;
+}
+
+/* ---- snapshots: the tuples of the slice at hand are not passed, so they are saved as pending ---- */
+
+static bool runs_save(ps_operator *op, window_visit visit, void *context) {
+  return upout_save(&((runs *)op->state)->upout, visit, context);
+}
+
+static ps_code runs_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  return upout_load(&((runs *)op->state)->upout, start, k, state);
+}
+
+static void runs_number(ps_operator *op, int64_t next) { upout_number(&((runs *)op->state)->upout, next); }
+
+static void runs_stats(ps_operator *op, ps_stats *out) { upout_stats(&((runs *)op->state)->upout, op, out); }
+
+const design runs_design = {
+    .ordered = true,
+    .workers = runs_workers,
+    .init = runs_init,
+    .free = runs_free,
+    .reserve = runs_reserve,
+    .add = runs_add,
+    .heartbeat = runs_heartbeat,
+    .close = runs_close,
+    .step = runs_step,
+    .save = runs_save,
+    .load = runs_load,
+    .number = runs_number,
+    .stats = runs_stats,
+};

@@ -1,0 +1,402 @@
+/* slice.c - see slice.h. */
+#include "slice.h"
+
+#ifdef PYSTREAM_SMALL
+#define BLOCK 4
+#else
+#define BLOCK 1024 /* rows: their entries and widened values, 12 KB, stay in the first-level cache */
+#endif
+
+bool slice_init(slice *s, const aggregates *functions, const partial_kind **kinds, int32_t input) {
+  *s = (slice){.functions = functions, .kinds = kinds, .input = (uint64_t)input};
+  s->columns = memory_new((size_t)functions->n * sizeof *s->columns);
+  s->copies = memory_new((size_t)functions->n * sizeof *s->copies);
+  if (s->columns && s->copies) return true;
+  slice_free(s);
+  return false;
+}
+
+void slice_free(slice *s) {
+  for (int32_t a = 0; s->columns && a < s->functions->n; a++) {
+    if (s->columns[a]) partial_drop(s->kinds[a], s->columns[a], s->n);
+    memory_free(s->columns[a]);
+  }
+  for (int32_t a = 0; s->copies && a < s->functions->n; a++) {
+    for (int64_t i = 0; s->copies[a] && i < s->capacity; i++) memory_free(s->copies[a][i].data);
+    memory_free(s->copies[a]);
+  }
+  memory_free(s->columns);
+  memory_free(s->copies);
+  memory_free(s->keys);
+  memory_free(s->rows);
+  memory_free(s->slot);
+}
+
+static bool resize(void **array, int64_t from, int64_t to, size_t element) {
+  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
+  if (!bigger) return false;
+  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
+  *array = bigger;
+  return true;
+}
+
+bool slice_expect(slice *s, uint32_t keys_max) {
+  int64_t needed = (int64_t)keys_max + 1, capacity = s->slot_capacity ? s->slot_capacity : 64;
+  if (needed <= s->slot_capacity) return true;
+  while (capacity < needed) capacity *= 2;
+  if (!resize((void **)&s->slot, s->slot_capacity, capacity, sizeof *s->slot)) return false;
+  s->slot_capacity = capacity;
+  return true;
+}
+
+/* Room for so many entries. What has grown when memory runs out is larger than `capacity`, which does no harm. */
+static bool reserve(slice *s, int64_t entries) {
+  if (entries <= s->capacity) return true;
+  int64_t capacity = s->capacity ? s->capacity : 64;
+  while (capacity < entries) capacity *= 2;
+  bool ok = resize((void **)&s->keys, s->capacity, capacity, sizeof *s->keys) &&
+            resize((void **)&s->rows, s->capacity, capacity, sizeof *s->rows);
+  for (int32_t a = 0; ok && a < s->functions->n; a++) {
+    if (s->kinds[a]->size) ok = resize(&s->columns[a], s->capacity, capacity, s->kinds[a]->size);
+    if (ok && s->kinds[a]->is_bytes) ok = resize((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
+  }
+  if (ok) s->capacity = capacity;
+  return ok;
+}
+
+/* ---- fold ---- */
+
+/* The rows of a block that count for an aggregate. */
+typedef struct {
+  int64_t n;
+  const uint32_t *entry;
+  const uint64_t *bits; /* their values: see value.h */
+  const int64_t *ts;
+  const uint16_t *offset; /* within the block; NULL: all rows, 0, 1, 2, ... */
+} counted;
+
+typedef struct {
+  const batch *b;
+  int64_t row, rows;       /* the block */
+  uint32_t entry[BLOCK];   /* of each row */
+  uint32_t counted[BLOCK]; /* entries of the rows that count */
+  uint16_t offset[BLOCK];
+  uint64_t bits[BLOCK];
+  int64_t ts[BLOCK];
+} block;
+
+_Static_assert(BLOCK <= UINT16_MAX, "offsets within a block have 16 bits");
+
+/* Finds or makes the entry of each row, without a branch on whether the key is new. */
+static void find_entries(slice *s, const uint32_t *numbers, block *k) {
+  uint32_t *slot = s->slot, *keys = s->keys;
+  int64_t *rows = s->rows;
+  uint32_t n = (uint32_t)s->n;
+  for (int64_t i = 0; i < k->rows; i++) {
+    uint32_t number = numbers[i], e = slot[number];
+    uint32_t fresh = (uint32_t)(e >= n) | (uint32_t)(keys[e] != number); /* 1 or 0; below as a mask */
+    e ^= (e ^ n) & (0 - fresh);
+    slot[number] = e;
+    keys[e] = number;
+    rows[e] = (rows[e] & ((int64_t)fresh - 1)) + 1;
+    n += fresh;
+    k->entry[i] = e;
+  }
+  int64_t before = s->n;
+  s->n = n;
+  for (int32_t a = 0; a < s->functions->n; a++) {
+    size_t size = s->kinds[a]->size;
+    if (size) memset((uint8_t *)s->columns[a] + (size_t)before * size, 0, (size_t)(s->n - before) * size);
+  }
+}
+
+#define WIDEN(type, to)                                          \
+  do {                                                           \
+    const type *from = (const type *)c->values + c->first + row; \
+    for (int64_t i = 0; i < n; i++) bits[i] = to;                \
+  } while (0)
+
+/* The values of a block as 64 bits; in place where they are 64 bits already. */
+static const uint64_t *widen(const column *c, int64_t row, int64_t n, uint64_t *bits) {
+  switch (c->type) {
+    case PS_BOOL:
+      for (int64_t i = 0; i < n; i++) bits[i] = column_bool(c, row + i);
+      break;
+    case PS_I8: WIDEN(int8_t, (uint64_t)from[i]); break;
+    case PS_I16: WIDEN(int16_t, (uint64_t)from[i]); break;
+    case PS_I32: WIDEN(int32_t, (uint64_t)from[i]); break;
+    case PS_U8: WIDEN(uint8_t, from[i]); break;
+    case PS_U16: WIDEN(uint16_t, from[i]); break;
+    case PS_U32: WIDEN(uint32_t, from[i]); break;
+    case PS_F32: WIDEN(float, double_bits((double)from[i])); break;
+    case PS_I64:
+    case PS_U64:
+    case PS_F64: return (const uint64_t *)c->values + c->first + row;
+    case PS_BYTES32:
+    case PS_BYTES64:
+    case PS_TYPES: break;
+  }
+  return bits;
+}
+
+/* Which rows of the block count, without a branch on it. */
+static int64_t filter(const aggregate *a, block *k) {
+  const column *mask = a->mask < 0 ? NULL : &k->b->columns[a->mask];
+  const column *values = a->column < 0 ? NULL : &k->b->columns[a->column];
+  int64_t n = 0;
+  for (int64_t i = 0; i < k->rows; i++) {
+    k->offset[n] = (uint16_t)i;
+    bool counts = !mask || column_bool(mask, k->row + i);
+    n += counts && !(values && column_is_null(values, k->row + i));
+  }
+  return n;
+}
+
+static void select_rows(const aggregate *a, block *k, counted *out) {
+  const column *c = a->column < 0 ? NULL : &k->b->columns[a->column];
+  const column *ts = &k->b->columns[0];
+  *out = (counted){.n = k->rows, .entry = k->entry, .ts = (const int64_t *)ts->values + ts->first + k->row};
+  if (c && !type_is_bytes(c->type)) out->bits = widen(c, k->row, k->rows, k->bits);
+  if (a->mask < 0 && !(c && c->validity)) return;
+  counted all = *out;
+  *out = (counted){filter(a, k), k->counted, k->bits, k->ts, k->offset};
+  for (int64_t i = 0; i < out->n; i++) {
+    uint16_t from = k->offset[i]; /* at or behind i: in place is right */
+    k->counted[i] = k->entry[from];
+    k->ts[i] = all.ts[from];
+    if (all.bits) k->bits[i] = all.bits[from];
+  }
+}
+
+static void fold_count(void *partials, const counted *c) {
+  int64_t *count = partials;
+  for (int64_t i = 0; i < c->n; i++) count[c->entry[i]]++;
+}
+
+static void fold_integer(void *partials, const counted *c, bool is_unsigned) {
+  integer_state *states = partials;
+  for (int64_t i = 0; i < c->n; i++) {
+    integer_state *s = &states[c->entry[i]];
+    s->sum += is_unsigned ? (int128)c->bits[i] : (int128)(int64_t)c->bits[i];
+    s->n++;
+  }
+}
+
+static bool fold_float(void *partials, const counted *c) {
+  float_state *states = partials;
+  for (int64_t i = 0; i < c->n; i++) {
+    float_state *s = &states[c->entry[i]];
+    if (!exact_sum_add(s, bits_double(c->bits[i]))) return false;
+    s->n++;
+  }
+  return true;
+}
+
+static void fold_least(void *partials, const counted *c, ps_type type, uint64_t flip) {
+  least_partial *states = partials;
+  for (int64_t i = 0; i < c->n; i++) {
+    least_partial *s = &states[c->entry[i]];
+    uint64_t word = value_ordered(value_canonical(c->bits[i], type), type) ^ flip;
+    uint64_t least = s->present ? s->word : UINT64_MAX;
+    s->word = word < least ? word : least;
+    s->present = 1;
+  }
+}
+
+static void fold_first(void *partials, const counted *c, uint64_t input) {
+  placed_partial *states = partials;
+  for (int64_t i = 0; i < c->n; i++) {
+    placed_partial *s = &states[c->entry[i]];
+    if (!s->when) *s = (placed_partial){(uint64_t)c->ts[i] + 1, input, c->bits[i]};
+  }
+}
+
+static void fold_last(void *partials, const counted *c, uint64_t input) {
+  placed_partial *states = partials;
+  for (int64_t i = 0; i < c->n; i++) {
+    states[c->entry[i]] = (placed_partial){(uint64_t)c->ts[i] + 1, input, c->bits[i]};
+  }
+}
+
+static int compare(bytes x, const bytes_partial *y) {
+  int64_t shorter = x.length < y->length ? x.length : y->length;
+  int order = shorter ? memcmp(x.data, y->data, (size_t)shorter) : 0;
+  return order ? order : (x.length > y->length) - (x.length < y->length);
+}
+
+static bool replaces(ps_function function, bytes x, const bytes_partial *now) {
+  if (!now->when || function == PS_LAST) return true;
+  if (function == PS_FIRST) return false;
+  return function == PS_MIN ? compare(x, now) < 0 : compare(x, now) > 0;
+}
+
+static void fold_bytes(void *partials, const counted *c, const aggregate *a, const block *k, uint64_t input) {
+  bytes_partial *states = partials;
+  assert(a->column >= 0);
+  for (int64_t i = 0; i < c->n; i++) {
+    bytes_partial *s = &states[c->entry[i]];
+    bytes x = column_bytes(&k->b->columns[a->column], k->row + (c->offset ? c->offset[i] : i));
+    if (replaces(a->function, x, s)) *s = (bytes_partial){(uint64_t)c->ts[i] + 1, input, x.data, x.length};
+  }
+}
+
+/* Copies the strings that the block's entries refer to, unless they are copies already. */
+static bool settle_bytes(void *partials, slice_copy *copies, const block *k) {
+  bytes_partial *states = partials;
+  for (int64_t i = 0; i < k->rows; i++) {
+    bytes_partial *s = &states[k->entry[i]];
+    slice_copy *copy = &copies[k->entry[i]];
+    if (!s->when || (copy->data && s->data == copy->data)) continue;
+    if (!memory_grow((void **)&copy->data, &copy->capacity, s->length + 1, 1)) return false;
+    if (s->length) memcpy(copy->data, s->data, (size_t)s->length);
+    s->data = copy->data;
+  }
+  return true;
+}
+
+static bool fold_aggregate(slice *s, int32_t which, block *k, bool settle) {
+  const aggregate *a = &s->functions->each[which];
+  void *partials = s->columns[which];
+  counted c;
+  select_rows(a, k, &c);
+  if (s->kinds[which]->is_bytes) {
+    fold_bytes(partials, &c, a, k, s->input);
+    return !settle || settle_bytes(partials, s->copies[which], k);
+  }
+  if (a->function == PS_COUNT) {
+    fold_count(partials, &c);
+    return true;
+  }
+  assert(c.bits && "all other functions have a column");
+  if (a->function == PS_SUM || a->function == PS_AVG) {
+    if (type_is_float(a->type)) return fold_float(partials, &c);
+    fold_integer(partials, &c, type_is_unsigned(a->type));
+  } else if (a->function == PS_FIRST) {
+    fold_first(partials, &c, s->input);
+  } else if (a->function == PS_LAST) {
+    fold_last(partials, &c, s->input);
+  } else {
+    fold_least(partials, &c, a->type, a->function == PS_MAX ? UINT64_MAX : 0);
+  }
+  return true;
+}
+
+bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, bool settle) {
+  block k; /* not cleared: most slices are far shorter than a block */
+  k.b = b;
+  for (k.row = from; k.row < to; k.row += k.rows) {
+    k.rows = to - k.row < BLOCK ? to - k.row : BLOCK;
+    if (!reserve(s, s->n + k.rows)) return false;
+    find_entries(s, numbers + k.row, &k);
+    for (int32_t a = 0; a < s->functions->n; a++) {
+      if (s->kinds[a]->size && !fold_aggregate(s, a, &k, settle)) return false;
+    }
+  }
+  return true;
+}
+
+/* ---- pack ---- */
+
+static int64_t bytes_total(const slice *s, int32_t a) {
+  const bytes_partial *states = s->columns[a];
+  int64_t total = 0;
+  for (int64_t i = 0; i < s->n; i++) total += states[i].length;
+  return total;
+}
+
+static bool any_wide(const float_state *states, int64_t n) {
+  bool any = false;
+  for (int64_t i = 0; i < n; i++) any |= states[i].wide != NULL;
+  return any;
+}
+
+static bool is_plain(const slice *s, int32_t a) {
+  if (!s->kinds[a]->sums || a >= 64) return false;
+  bool plain = true;
+  if (s->kinds[a]->owns) {
+    const float_state *f = s->columns[a];
+    for (int64_t i = 0; i < s->n; i++) plain &= (f[i].n == s->rows[i]) & (f[i].wide == NULL);
+  } else {
+    const integer_state *f = s->columns[a];
+    for (int64_t i = 0; i < s->n; i++) plain &= f[i].n == s->rows[i];
+  }
+  return plain;
+}
+
+static size_t column_size(const partial_kind *kind, int64_t n, bool plain) {
+  return packed_round((size_t)n * (plain ? sizeof(int128) : kind->size));
+}
+
+static bool bit_of(uint64_t plain, int32_t a) { return a < 64 && (plain >> a & 1); }
+
+size_t slice_packed_size(const slice *s, uint64_t *plain) {
+  size_t n = (size_t)s->n, size = packed_round(n * sizeof *s->keys) + packed_round(n * sizeof *s->rows);
+  *plain = 0;
+  for (int32_t a = 0; a < s->functions->n; a++) {
+    bool is = is_plain(s, a);
+    if (is) *plain |= UINT64_C(1) << a;
+    size += column_size(s->kinds[a], s->n, is);
+    if (s->kinds[a]->is_bytes) size += packed_round((size_t)bytes_total(s, a));
+  }
+  return size;
+}
+
+packed packed_view(void *place, int64_t n, uint64_t plain) {
+  uint8_t *at = place;
+  packed p = {.n = n, .plain = plain, .keys = (uint32_t *)(void *)at};
+  at += packed_round((size_t)n * sizeof *p.keys);
+  p.rows = (int64_t *)(void *)at;
+  p.columns = at + packed_round((size_t)n * sizeof *p.rows);
+  return p;
+}
+
+partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at) {
+  bool plain = bit_of(p->plain, a);
+  partial_list list = {p->keys, *at, p->n, plain ? p->rows : NULL};
+  *at += column_size(kind, p->n, plain);
+  return list;
+}
+
+/* Copies the strings behind the columns. */
+static uint8_t *pack_bytes(bytes_partial *states, int64_t n, uint8_t *to) {
+  for (int64_t i = 0; i < n; i++) {
+    if (states[i].length) memcpy(to, states[i].data, (size_t)states[i].length);
+    states[i].data = to;
+    to += states[i].length;
+  }
+  return to;
+}
+
+static void pack_plain(const slice *s, int32_t a, int128 *to) {
+  const integer_state *integers = s->columns[a];
+  const float_state *floats = s->columns[a];
+  if (s->kinds[a]->owns) {
+    for (int64_t i = 0; i < s->n; i++) to[i] = floats[i].narrow;
+  } else {
+    for (int64_t i = 0; i < s->n; i++) to[i] = integers[i].sum;
+  }
+}
+
+void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
+  packed p = packed_view(place, s->n, plain);
+  *owns = false;
+  if (s->n == 0) return;
+  memcpy(p.keys, s->keys, (size_t)s->n * sizeof *p.keys);
+  memcpy(p.rows, s->rows, (size_t)s->n * sizeof *p.rows);
+  uint8_t *at = p.columns;
+  for (int32_t a = 0; a < s->functions->n; a++) {
+    partial_list list = packed_next(&p, s->kinds[a], a, &at);
+    if (list.rows) {
+      pack_plain(s, a, list.partials);
+    } else if (s->kinds[a]->size) {
+      memcpy(list.partials, s->columns[a], (size_t)s->n * s->kinds[a]->size);
+      if (s->kinds[a]->owns) *owns |= any_wide(list.partials, s->n);
+    }
+  }
+  uint8_t *again = p.columns;
+  for (int32_t a = 0; a < s->functions->n; a++) {
+    partial_list list = packed_next(&p, s->kinds[a], a, &again);
+    if (s->kinds[a]->is_bytes) at = pack_bytes(list.partials, s->n, at);
+  }
+  s->n = 0;
+}

@@ -1,0 +1,68 @@
+/*
+ * slice.h - the private slice of one input: its tuples since the last edge, folded into one partial per key and
+ * aggregate.
+ *
+ *   entry     0     1     2   ...  n-1          in the order in which the keys were met
+ *   keys     [17]  [4]   [230]                  key numbers
+ *   rows     [3]   [1]   [1]                    tuples of the key
+ *   columns  one array of partials per aggregate (partial.h)
+ *
+ *   slot     key number -> entry; right only if it is below n and that entry has this key, so that nothing has to be
+ *            reset when a new slice begins
+ *
+ * Rows are folded in blocks, column by column: first the entry of each row is found, then every aggregate runs its own
+ * loop over the block. A slice is used by one thread.
+ */
+#pragma once
+
+#include "partial.h"
+
+typedef struct {
+  uint8_t *data;
+  int64_t capacity;
+} slice_copy;
+
+typedef struct {
+  const aggregates *functions;
+  const partial_kind **kinds; /* of each aggregate */
+  uint64_t input;
+  int64_t n, capacity;
+  uint32_t *keys;
+  int64_t *rows;
+  void **columns;
+  slice_copy **copies; /* of each string aggregate: the strings that are not in a batch at hand */
+  uint32_t *slot;
+  int64_t slot_capacity;
+} slice;
+
+bool slice_init(slice *s, const aggregates *functions, const partial_kind **kinds, int32_t input);
+void slice_free(slice *s);
+
+/* Before folding: numbers up to `keys_max` will come. False when out of memory; nothing has changed. */
+bool slice_expect(slice *s, uint32_t keys_max);
+
+/* Folds the rows [from, to) of the batch, whose keys are `numbers[from]`, ... With `settle`, the slice does not refer
+   to the batch afterwards. False when out of memory: the slice is then good for nothing but being freed. */
+bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, bool settle);
+
+/* A slice for handing over, in one block of memory: keys, rows, the partials of one aggregate behind the other, the
+   bytes of strings. */
+typedef struct {
+  int64_t n;
+  uint64_t plain; /* bit a: the sums of aggregate a are plain (partial.h) */
+  uint32_t *keys;
+  int64_t *rows;
+  uint8_t *columns;
+} packed;
+
+static inline size_t packed_round(size_t size) { return (size + 15) / 16 * 16; } /* partials hold 128-bit integers */
+
+packed packed_view(void *place, int64_t n, uint64_t plain);
+
+/* The partials of aggregate a; going through all of them, `at` starts at p->columns and moves on. */
+partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at);
+
+/* Packing in two steps: which sums are plain and how many bytes it takes; then the move to `place`, which is as large
+   as that and aligned to 16 bytes, and leaves the slice empty. *owns says whether partials in it hold memory. */
+size_t slice_packed_size(const slice *s, uint64_t *plain);
+void slice_pack(slice *s, void *place, uint64_t plain, bool *owns);

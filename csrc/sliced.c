@@ -1,0 +1,194 @@
+/* sliced.c - the sliced design: inputs' threads fold their batches into slices, the output thread combines these into
+   windows. See operator.h and pane_hive.h. */
+#include "design.h"
+#include "key_number.h"
+#include "pane_hive.h"
+
+typedef struct {
+  key_numbers numbers;
+  int64_t tuples;    /* folded */
+  uint8_t apart[64]; /* what the output thread reads from what it does not */
+  cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; all tuples before it are folded */
+  cell added;        /* tuples folded */
+  int64_t seen;      /* the output thread's: `added` when it looked */
+  int64_t passed;    /* the output thread's */
+} sliced_input;
+
+typedef struct {
+  pane_hive hive;
+  ps_counter open;   /* partials held for windows to come: (slice, key) */
+  int64_t unsettled; /* windows put out since tuples were last passed */
+  sliced_input input[];
+} sliced;
+
+#define SETTLE_WINDOWS INT64_C(16) /* settling costs about as much as putting out a small window */
+
+/* ---- making ---- */
+
+static int32_t sliced_workers(int32_t threads) {
+  (void)threads; /* the inputs' threads do the updates */
+  return 1;
+}
+
+static bool sliced_init(ps_operator *op) {
+  sliced *s = op->state = memory_new(sizeof *s + (size_t)op->inputs * sizeof s->input[0]);
+  if (!s) return false;
+  pane_windows windows = {(uint64_t)op->size, (uint64_t)op->advance};
+  pane_keys keys = {&op->key_table, op->keys, op->column_types + 1};
+  if (!pane_hive_init(&s->hive, windows, &op->functions, &keys, op->inputs)) {
+    memory_free(s);
+    return false;
+  }
+  for (int32_t i = 0; i < op->inputs; i++) {
+    key_numbers_init(&s->input[i].numbers, &op->input[i].keys, op->keys);
+    cell_init(&s->input[i].promise, 0);
+    cell_init(&s->input[i].added, 0);
+  }
+  return true;
+}
+
+static void sliced_free(ps_operator *op) {
+  sliced *s = op->state;
+  pane_hive_free(&s->hive);
+  for (int32_t i = 0; i < op->inputs; i++) key_numbers_free(&s->input[i].numbers);
+  memory_free(s);
+}
+
+/* ---- inputs ---- */
+
+static bool sliced_find_keys(ps_operator *op, int32_t which, const batch *b) {
+  sliced *s = op->state;
+  key_numbers *n = &s->input[which].numbers;
+  return key_numbers_fill(n, b) && pane_hive_expect(&s->hive, which, n->limit);
+}
+
+static bool sliced_reserve(ps_operator *op, int32_t which, int64_t rows) {
+  (void)op, (void)which, (void)rows; /* find_keys has done it */
+  return true;
+}
+
+/* Says how far the input has come, and wakes the output thread. If memory ran out, tuples are lost: the end. */
+static void publish(ps_operator *op, int32_t which, bool ok, uint64_t promise, int64_t tuples) {
+  sliced_input *in = &((sliced *)op->state)->input[which];
+  if (!ok) operator_fail(op, PS_NO_MEMORY, &(ps_fault){0});
+  AT(add_update);
+  promise_write(&in->promise, promise);
+  in->tuples += tuples;
+  AT(add_update);
+  merged_publish(&in->added, (uint64_t)in->tuples);
+  operator_ring(op, 0);
+}
+
+static void sliced_add(ps_operator *op, int32_t which, batch *b) {
+  sliced *s = op->state;
+  int64_t rows = b->rows, last = batch_ts(b, rows - 1); /* once published, the batch may go */
+  bool ok = pane_hive_add(&s->hive, which, b, s->input[which].numbers.numbers);
+  publish(op, which, ok, (uint64_t)last + 1, rows);
+}
+
+static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
+  bool ok = pane_hive_heartbeat(&((sliced *)op->state)->hive, which, (uint64_t)ts);
+  publish(op, which, ok, (uint64_t)ts + 1, 0);
+}
+
+static void sliced_close(ps_operator *op, int32_t which) {
+  bool ok = pane_hive_close(&((sliced *)op->state)->hive, which);
+  publish(op, which, ok, PROMISE_CLOSED, 0);
+}
+
+/* ---- output ---- */
+
+/* Up to where tuples are ready: (ts, input). */
+typedef struct {
+  int64_t ts;
+  int32_t input;
+} frontier;
+
+static frontier look(sliced *s, const ps_operator *op) {
+  frontier f = {INT64_MAX, op->inputs};
+  for (int32_t i = 0; i < op->inputs; i++) {
+    uint64_t promise = promise_read(&s->input[i].promise);
+    s->input[i].seen = (int64_t)merged_read(&s->input[i].added);
+    if (promise == PROMISE_CLOSED) continue;
+    int64_t ts = (int64_t)(promise - 1); /* -1: it has not begun, and nothing is ready */
+    if (f.input == op->inputs || ts < f.ts) f = (frontier){ts, i};
+  }
+  return f;
+}
+
+static void pass_to(ps_operator *op, int32_t i, int64_t tuples) {
+  sliced_input *in = &((sliced *)op->state)->input[i];
+  if (tuples <= in->passed) return;
+  operator_pass(op, i, tuples - in->passed);
+  in->passed = tuples;
+}
+
+/* Nothing more can be put out: the tuples up to the frontier are done with, in whatever slice they are. */
+static bool settle_ready(ps_operator *op, frontier f) {
+  sliced *s = op->state;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    sliced_input *in = &s->input[i];
+    if (in->seen == in->passed) continue;
+    ledger_view view = ledger_look(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
+    int64_t ready = in->passed + view.held - view.above;
+    pass_to(op, i, ready < in->seen ? ready : in->seen);
+  }
+  return operator_settle(op);
+}
+
+/* There is more to put out: the tuples of the slices that were read are done with. */
+static bool settle_read(ps_operator *op) {
+  sliced *s = op->state;
+  bool small = op->input[0].ledger.held_max < SETTLE_EVERY * SETTLE_WINDOWS; /* inputs may wait for every tuple */
+  if (++s->unsettled < SETTLE_WINDOWS && !small) return true;
+  s->unsettled = 0;
+  for (int32_t i = 0; i < op->inputs; i++) pass_to(op, i, pane_hive_through(&s->hive, i));
+  return operator_settle(op);
+}
+
+static ps_code put_out(ps_operator *op, int64_t start, ps_fault *fault) {
+  sliced *s = op->state;
+  if (!settle_read(op)) return PS_NO_MEMORY;
+  ps_code code = sink_lock(&op->sink);
+  if (code != PS_OK) return code;
+  code = pane_hive_combine(&s->hive, start, &op->sink.rows, fault);
+  sink_unlock(&op->sink);
+  if (code == PS_OK) code = pane_hive_drop(&s->hive, start);
+  ps_counter_set(&s->open, s->hive.reader.partials);
+  return code;
+}
+
+static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
+  (void)number;
+  sliced *s = op->state;
+  int64_t start = 0;
+  ps_code code = pane_hive_next(&s->hive, &start);
+  if (code == PS_OK) return put_out(op, start, fault);
+  if (code == PS_NO_MEMORY) return code;
+  frontier f = look(s, op);
+  code = pane_hive_next(&s->hive, &start); /* once more: what came before the look */
+  if (code == PS_OK) return put_out(op, start, fault);
+  if (code == PS_NO_MEMORY || !settle_ready(op, f)) return PS_NO_MEMORY;
+  ps_counter_set(&s->open, s->hive.reader.partials);
+  return code;
+}
+
+static void sliced_stats(ps_operator *op, ps_stats *out) {
+  sliced *s = op->state;
+  out->windows = ps_counter_get(&s->open);
+  out->bytes += out->windows * (int64_t)(sizeof(uint32_t) + sizeof(int64_t) + (size_t)op->functions.state_size);
+}
+
+const design sliced_design = {
+    .ordered = false,
+    .workers = sliced_workers,
+    .init = sliced_init,
+    .free = sliced_free,
+    .reserve = sliced_reserve,
+    .find_keys = sliced_find_keys,
+    .add = sliced_add,
+    .heartbeat = sliced_heartbeat,
+    .close = sliced_close,
+    .step = sliced_step,
+    .stats = sliced_stats,
+};

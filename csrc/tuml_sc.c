@@ -1,0 +1,109 @@
+/* tuml_sc.c - the TuML_SC design (Alg. 3): a T-Gate in, one thread that updates and puts out. See operator.h. */
+#include "design.h"
+#include "gate_in.h"
+#include "upout.h"
+
+typedef struct {
+  gate_in in;
+  upout upout;
+} tuml_sc;
+
+static int32_t tuml_sc_workers(int32_t threads) {
+  (void)threads; /* the output thread updates */
+  return 1;
+}
+
+static bool tuml_sc_init(ps_operator *op) {
+  tuml_sc *t = op->state = memory_new(sizeof *t);
+  if (!t) return false;
+  upout_init(&t->upout, op);
+  if (gate_in_init(&t->in, op, 0, 1)) return true;
+  memory_free(t);
+  return false;
+}
+
+static void tuml_sc_free(ps_operator *op) {
+  tuml_sc *t = op->state;
+  gate_in_free(&t->in);
+  upout_free(&t->upout);
+  memory_free(t);
+}
+
+/* ---- Add ---- */
+
+static bool tuml_sc_reserve(ps_operator *op, int32_t which, int64_t rows) {
+  return t_gate_reserve(((tuml_sc *)op->state)->in.gate, which, rows);
+}
+
+static void tuml_sc_add(ps_operator *op, int32_t which, batch *b) {
+  gate_in_add(&((tuml_sc *)op->state)->in, op, which, b);
+}
+
+static void tuml_sc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
+  gate_in_heartbeat(&((tuml_sc *)op->state)->in, op, which, ts);
+}
+
+static void tuml_sc_close(ps_operator *op, int32_t which) { gate_in_close(&((tuml_sc *)op->state)->in, op, which); }
+
+/* ---- Update, Output ---- */
+
+/* Nothing is ready: what the markers on the way have completed leaves. */
+static ps_code idle(tuml_sc *t, ps_operator *op, ps_code got, ps_fault *fault) {
+  ps_code code = got == PS_END ? upout_all(&t->upout, op, fault)
+                               : upout_complete(&t->upout, op, t_gate_position(t->in.gate, 0), fault);
+  if (code != PS_OK) return code;
+  return operator_settle(op) ? got : PS_NO_MEMORY;
+}
+
+/* The tuple goes into its windows, and then those leave that it has completed: none of its own is among them. */
+static ps_code upout_tuple(tuml_sc *t, ps_operator *op, const t_gate_tuple *next, ps_fault *fault) {
+  ps_code code = upout_update(&t->upout, op, gate_batch(next), gate_row(next));
+  if (code == PS_OK) code = upout_complete(&t->upout, op, next->ts, fault);
+  return operator_passed(op, next->input) ? code : PS_NO_MEMORY;
+}
+
+static ps_code tuml_sc_step(ps_operator *op, int32_t number, ps_fault *fault) {
+  (void)number;
+  tuml_sc *t = op->state;
+  ps_code code = upout_complete(&t->upout, op, t_gate_position(t->in.gate, 0), fault); /* what a pause has left over */
+  if (code == PS_OK) code = upout_begin(op);
+  if (code != PS_OK) return code;
+  t_gate_tuple next;
+  ps_code got = t_gate_get_next_ready_tuple(t->in.gate, 0, &next);
+  if (got == PS_OK) return upout_tuple(t, op, &next, fault);
+  upout_skip(op);
+  return idle(t, op, got, fault);
+}
+
+/* ---- snapshots ---- */
+
+static bool tuml_sc_save(ps_operator *op, window_visit visit, void *context) {
+  return upout_save(&((tuml_sc *)op->state)->upout, visit, context);
+}
+
+static ps_code tuml_sc_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  return upout_load(&((tuml_sc *)op->state)->upout, start, k, state);
+}
+
+static void tuml_sc_number(ps_operator *op, int64_t next) { upout_number(&((tuml_sc *)op->state)->upout, next); }
+
+static void tuml_sc_stats(ps_operator *op, ps_stats *out) {
+  upout_stats(&((tuml_sc *)op->state)->upout, op, out);
+  out->bytes += out->pending * GATE_TUPLE_BYTES;
+}
+
+const design tuml_sc_design = {
+    .ordered = true,
+    .workers = tuml_sc_workers,
+    .init = tuml_sc_init,
+    .free = tuml_sc_free,
+    .reserve = tuml_sc_reserve,
+    .add = tuml_sc_add,
+    .heartbeat = tuml_sc_heartbeat,
+    .close = tuml_sc_close,
+    .step = tuml_sc_step,
+    .save = tuml_sc_save,
+    .load = tuml_sc_load,
+    .number = tuml_sc_number,
+    .stats = tuml_sc_stats,
+};

@@ -1,0 +1,71 @@
+/* upout.c - see upout.h. */
+#include "upout.h"
+
+void upout_init(upout *u, ps_operator *op) {
+  window_list_init(&u->windows, op->size, op->advance, &op->functions,
+                   op->functions.udf >= 0 ? &op->sink.journal : NULL);
+  ps_counter_set(&u->open, 0);
+}
+
+void upout_free(upout *u) { window_list_free(&u->windows); }
+
+/* ---- output ---- */
+
+/* Puts out the first winset. Settles first, because the sink may be full for long. */
+static ps_code output_first(upout *u, ps_operator *op, ps_fault *fault) {
+  if (!operator_settle(op)) return PS_NO_MEMORY;
+  ps_code code = sink_lock(&op->sink);
+  if (code != PS_OK) return code;
+  code = winset_output(u->windows.first, &op->functions, op->keys, op->column_types + 1, &op->sink.rows, fault);
+  sink_unlock(&op->sink);
+  if (code != PS_OK) return code;
+  window_list_pop(&u->windows);
+  ps_counter_set(&u->open, u->windows.windows);
+  return PS_OK;
+}
+
+ps_code upout_complete(upout *u, ps_operator *op, int64_t ts, ps_fault *fault) {
+  ps_code code = PS_OK;
+  while (code == PS_OK && window_list_complete(&u->windows, ts)) code = output_first(u, op, fault);
+  return code;
+}
+
+ps_code upout_all(upout *u, ps_operator *op, ps_fault *fault) {
+  ps_code code = PS_OK;
+  while (code == PS_OK && u->windows.first) code = output_first(u, op, fault);
+  return code;
+}
+
+/* ---- update; with udf the journal lies in the sink ---- */
+
+ps_code upout_begin(ps_operator *op) { return op->functions.udf >= 0 ? sink_lock(&op->sink) : PS_OK; }
+
+void upout_skip(ps_operator *op) {
+  if (op->functions.udf >= 0) sink_unlock(&op->sink);
+}
+
+ps_code upout_update(upout *u, ps_operator *op, const batch *b, int64_t row) {
+  bool ok = window_list_update(&u->windows, b, row);
+  upout_skip(op);
+  ps_counter_set(&u->open, u->windows.windows);
+  return ok ? PS_OK : PS_NO_MEMORY;
+}
+
+void upout_stats(upout *u, ps_operator *op, ps_stats *out) {
+  out->windows = ps_counter_get(&u->open);
+  out->bytes += out->windows * window_bytes(&op->functions);
+}
+
+/* ---- snapshots ---- */
+
+bool upout_save(const upout *u, window_visit visit, void *context) {
+  return window_list_each(&u->windows, visit, context);
+}
+
+ps_code upout_load(upout *u, int64_t start, const key *k, const uint8_t *state) {
+  ps_code code = window_list_load(&u->windows, start, k, state);
+  ps_counter_set(&u->open, u->windows.windows);
+  return code;
+}
+
+void upout_number(upout *u, int64_t next) { u->windows.udf_window = next; }

@@ -1,0 +1,46 @@
+/*
+ * worker.h - the operator's own threads: how they run, sleep, stand still for a snapshot, and end.
+ *
+ * A worker takes one step of its design after the other. When there is nothing to do it sleeps on its doorbell.
+ *
+ * Pausing. Whoever pauses holds every input's turn, so nothing new comes in. The output thread (worker 0) stops between
+ * two steps, whatever is left to do: if it waits for room in the sink, it gives that up (PS_PAUSED) and tries again
+ * afterwards, so a reader that has stalled does not matter. Update threads go on until there is nothing left for them:
+ * only then have all of them read the same tuples. They pass the mutex when they see the flag, so what was added before
+ * the pause is seen by the step that decides that there is nothing left.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "atomics.h"
+#include "base.h"
+#include "doorbell.h"
+
+typedef struct {
+  ps_operator *op;
+  int32_t number; /* 0: the output thread */
+  pthread_t thread;
+  doorbell doorbell;
+} worker;
+
+typedef struct {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  ps_flag wanted;   /* changed behind the lock */
+  int64_t pauses;   /* behind the lock: how many there were; a worker stands still for one of them */
+  int32_t standing; /* behind the lock: workers that stand still for this one */
+  int32_t running;  /* behind the lock: workers that have not ended */
+} pause_state;
+
+/* Makes so many workers, not running yet; counts in op->workers how many are ready. False: nothing can run. */
+bool workers_init(ps_operator *op, int32_t workers);
+void workers_free(ps_operator *op);
+
+bool workers_start(ps_operator *op); /* false: the system refused to start one; none runs */
+void workers_join(ps_operator *op);  /* after ps_operator_cancel */
+
+/* Until all workers stand still. PS_CLOSED: the operator has been cancelled. */
+ps_code workers_pause(ps_operator *op);
+void workers_resume(ps_operator *op);
+void workers_cancel(ps_operator *op); /* wakes those that sleep or stand still, to find op->cancelled */

@@ -1,0 +1,61 @@
+"""`pystream bench`: the paper's evaluation on this machine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from pystream.cli.console import progress, stdout
+from pystream.evaluation.experiments import QUICK, Evaluation, Plan
+from pystream.evaluation.plot import plot
+from pystream.evaluation.report import document, load_average, tables
+from pystream.operator import DESIGNS
+from pystream.queries import PAPER
+
+
+@click.command(epilog="Example: pystream bench --quick --out bench.json")
+@click.option("--quick", is_flag=True, help="Four queries, 5 and 20 inputs, in less than three minutes.")
+@click.option("--query", "queries", multiple=True, type=click.Choice(list(PAPER)), help="Only these queries.")
+@click.option("--design", "designs", multiple=True, type=click.Choice(DESIGNS), help="Only these designs.")
+@click.option("--inputs", multiple=True, type=click.IntRange(1, 256), help="Only these numbers of inputs.")
+@click.option("--threads", multiple=True, type=click.IntRange(1, 256), help="Update threads of tuml-mc to try.")
+@click.option("--rounds", type=click.IntRange(1), help="Turns of each design; the median counts.")
+@click.option("--seconds", type=click.FloatRange(0.05), help="Of one measurement, warm-up and cool-down included.")
+@click.option("--tuples", type=click.IntRange(1_000), help="Tuples made up; they are replayed as often as needed.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where the result goes, as JSON.")
+@click.option(
+    "--plot", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Where a picture goes, as PNG."
+)
+def bench(quick: bool, out: Path | None, picture: Path | None, **chosen: Any) -> None:
+    """Measure throughput and latency of the designs as the paper does."""
+    plan = replace(QUICK if quick else Plan(), **{name: value for name, value in chosen.items() if value})
+    load, started = load_average(), perf_counter()
+    click.echo(f"At most {plan.points():,} measurements, about {plan.estimate() / 60:.1f} minutes", err=True)
+    with progress("measuring", plan.points()) as advance:
+        evaluation = Evaluation(plan, advance)
+        try:
+            evaluation.run()
+        finally:  # what there is after Ctrl-C is worth keeping
+            result = document(evaluation, load, perf_counter() - started)
+            if out is not None:
+                _write(out, json.dumps(result, indent=1) + "\n")
+    console = stdout()
+    for listing in tables(result):
+        console.print(listing)
+        console.print()
+    loads = [f"{one[0]:.1f}" if one else "unknown" for one in result["load_average"].values()]
+    console.print(f"{result['seconds']:.0f} s; load average {loads[0]} at the start, {loads[1]} at the end")
+    if picture is not None:
+        plot(result, picture)
+
+
+def _write(out: Path, text: str) -> None:
+    """Write whole or not at all."""
+    scratch = out.with_name(f".{out.name}.writing")
+    scratch.write_text(text)
+    scratch.replace(out)

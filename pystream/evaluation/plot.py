@@ -1,0 +1,63 @@
+"""The result as a picture, as the paper draws it: throughput over inputs, latency over rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pystream.errors import PystreamError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def plot(result: dict[str, Any], path: Path) -> None:
+    """Write a PNG: above, throughput by number of inputs; below, latency by rate at the largest number of inputs."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - not needed for anything else
+    except ImportError as error:
+        raise PystreamError("--plot needs matplotlib: pip install matplotlib") from error
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
+
+    entries = result["results"]["designs"]
+    queries = list(dict.fromkeys(e["query"] for e in entries))
+    designs = list(dict.fromkeys(e["design"] for e in entries))
+    colours = {d: f"C{i}" for i, d in enumerate(designs)}
+    figure, axes = plt.subplots(2, len(queries), figsize=(3.2 * len(queries), 6), squeeze=False)
+    for i, query in enumerate(queries):
+        _throughput(axes[0][i], [e for e in entries if e["query"] == query], colours)
+        _latency(axes[1][i], [e for e in entries if e["query"] == query], colours)
+        axes[0][i].set_title(query)
+    axes[0][0].set_ylabel("saturated, thousand tuples/s")
+    axes[1][0].set_ylabel("latency, ms (mean)")
+    lines = [mpl.lines.Line2D([], [], color=colours[d], marker="o", markersize=3) for d in designs]
+    figure.legend(lines, designs, loc="lower center", ncols=len(designs), frameon=False)
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.savefig(path, dpi=120, format="png")
+    plt.close(figure)
+
+
+def _throughput(axis: Any, entries: list[dict[str, Any]], colours: dict[str, str]) -> None:
+    for design in dict.fromkeys(e["design"] for e in entries):
+        own = sorted((e for e in entries if e["design"] == design), key=lambda e: e["inputs"])
+        middle = [e["saturated"]["median"] / 1e3 for e in own]
+        below = [m - e["saturated"]["low"] / 1e3 for m, e in zip(middle, own, strict=True)]
+        above = [e["saturated"]["high"] / 1e3 - m for m, e in zip(middle, own, strict=True)]
+        inputs = [e["inputs"] for e in own]
+        axis.errorbar(inputs, middle, yerr=[below, above], color=colours[design], marker="o", markersize=3, capsize=2)
+    axis.set_xlabel("inputs")
+    axis.set_xticks(sorted({e["inputs"] for e in entries}))
+    axis.set_ylim(bottom=0)
+    axis.grid(visible=True, alpha=0.3)
+
+
+def _latency(axis: Any, entries: list[dict[str, Any]], colours: dict[str, str]) -> None:
+    most = max(e["inputs"] for e in entries)
+    for e in entries:
+        points = [p for p in e["rates"] if e["inputs"] == most and p["latency_ms"]]
+        rates, latency = [p["rate"] / 1e3 for p in points], [p["latency_ms"]["mean"] for p in points]
+        axis.plot(rates, latency, color=colours[e["design"]], marker="o", markersize=3)
+    axis.set_xlabel(f"thousand tuples/s, {most} inputs")
+    if axis.lines and any(len(line.get_xdata()) for line in axis.lines):
+        axis.set_yscale("log")
+    axis.grid(visible=True, alpha=0.3)

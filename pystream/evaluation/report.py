@@ -1,0 +1,124 @@
+"""The result: a document for machines, tables for people."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pystream
+from pystream import _native
+from pystream.cli.console import table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pystream.evaluation.experiments import Evaluation
+
+PACKAGES = ("pyarrow", "numpy", "cffi")
+
+
+def load_average() -> list[float] | None:
+    """How busy the machine is; None where it does not say."""
+    return list(os.getloadavg()) if hasattr(os, "getloadavg") else None
+
+
+def machine() -> dict[str, Any]:
+    """What it ran on."""
+    return {
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def versions() -> dict[str, str]:
+    """What it ran with."""
+    found = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {"pystream": pystream.__version__, "abi": str(_native.ABI), "python": platform.python_version(), **found}
+
+
+def document(evaluation: Evaluation, load_at_start: list[float] | None, seconds: float) -> dict[str, Any]:
+    """Everything that was measured, and where, when and how."""
+    plan = evaluation.plan
+    return {
+        "what": "pystream bench: the paper's evaluation; see pystream/evaluation/__init__.py for method and limits",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "complete": evaluation.complete,
+        "seconds": round(seconds, 1),
+        "machine": machine(),
+        "versions": versions(),
+        "load_average": {"start": load_at_start, "end": load_average()},
+        "plan": {name: getattr(plan, name) for name in plan.__dataclass_fields__},
+        "results": evaluation.results,
+    }
+
+
+def tables(result: dict[str, Any]) -> list[Table]:
+    """The document's results as tables."""
+    found = result["results"]
+    return [_designs(found["designs"]), *(_scaling(what, found[what]) for what in ("threads", "levels") if found[what])]
+
+
+def _kilo(value: float) -> str:
+    return f"{value / 1e3:,.1f}" if value < 1e5 else f"{value / 1e3:,.0f}"
+
+
+def _us(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _ratio(ratio: dict[str, Any] | None) -> str:
+    """The median and its range; a tilde where the range holds 1, so that nothing can be said."""
+    if ratio is None:
+        return ""
+    sign = "~" if ratio["low"] <= 1 <= ratio["high"] else " "
+    return f"{sign}{ratio['median']:.2f} ({ratio['low']:.2f} - {ratio['high']:.2f})"
+
+
+def _designs(entries: list[dict[str, Any]]) -> Table:
+    listing = table("Designs: thousand tuples a second; latency in ms; processor time per tuple in us")
+    for name in ("query", "inputs", "design"):
+        listing.add_column(name)
+    for name in ("saturated", "ratio to mq", "sustained", "latency", "p99", "input", "update", "output"):
+        listing.add_column(name, justify="right", no_wrap=True)
+    last = None
+    for e in entries:
+        if last not in (None, (e["query"], e["inputs"])):
+            listing.add_section()
+        last = (e["query"], e["inputs"])
+        ratio = None if e["design"] == "mq" else e.get("ratio")
+        best = e["sustained"]
+        latency = (best and best["latency_ms"]) or None
+        kept = [_kilo(best["rate"]) if best else "none"]
+        kept += [f"{latency['mean']:.1f}", f"{latency['p99']:.1f}"] if latency else ["", ""]
+        durations = [_us(e[name]) for name in ("input_us", "update_us", "output_us")]
+        saturated = _kilo(e["saturated"]["median"])
+        listing.add_row(e["query"], str(e["inputs"]), e["design"], saturated, _ratio(ratio), *kept, *durations)
+    return listing
+
+
+def _scaling(what: str, entries: list[dict[str, Any]]) -> Table:
+    title = {"threads": "tuml-mc with more update threads", "levels": "Levels of the lists"}[what]
+    listing = table(f"{title}: thousand tuples/s")
+    for name in ("query", "inputs", "design", what):
+        listing.add_column(name)
+    for name in ("median", "range"):
+        listing.add_column(name, justify="right", no_wrap=True)
+    for e in entries:
+        s = e["saturated"]
+        row = [e["query"], str(e["inputs"]), e.get("design", "tuml-mc"), str(e[what]), _kilo(s["median"])]
+        listing.add_row(*row, f"{_kilo(s['low'])} - {_kilo(s['high'])}")
+    return listing

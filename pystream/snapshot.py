@@ -1,0 +1,328 @@
+"""An operator's state as bytes, and back: what is in them, and that nothing wrong in them gets through.
+
+    magic, version, length and SHA-256 of the rest
+    rest: parts, each with its length in front
+        header     JSON: the query, the inputs' timestamps, counters, how many parts of each kind follow
+        schema     of the tuples
+        types      of the results of user functions, as far as they are known
+        windows    start, key, state, one column of bytes per user function
+        rows       finished and not yet read, any number of parts
+        tuples     pending tuples, any number of parts per input
+
+Tables are in Arrow's stream format. Nothing is unpickled; every number is checked before it is used, and tuples come in
+by the same door as those that a user adds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pystream._native import SAVED_WINDOWS, Fault
+from pystream.errors import PystreamError, SnapshotError
+from pystream.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pystream.operator import Operator
+    from pystream.query import Query
+
+MAGIC = b"pystream"
+VERSION = 1
+INPUTS_MAX = 1 << 16
+_HEAD = struct.Struct("<8sIQ32s")
+_PART = struct.Struct("<Q")
+_INT64_MAX = 2**63 - 1
+
+
+@dataclass
+class Input:
+    """One input: what it has promised, and its pending tuples."""
+
+    latest: int
+    closed: bool
+    tuples: list[pa.RecordBatch] = field(default_factory=list)
+
+
+@dataclass
+class Snapshot:
+    """What is in the bytes."""
+
+    query: dict[str, Any]
+    schema: pa.Schema
+    inputs: list[Input]
+    windows: pa.RecordBatch
+    rows: list[pa.RecordBatch]
+    udf_types: pa.Schema
+    tuples_in: int
+    rows_out: int
+
+
+def describe(query: Query, window: tuple[int, int]) -> dict[str, Any]:
+    """The query as plain data: two queries that differ in anything that a snapshot depends on differ here."""
+    return {
+        "window": list(window),
+        "ts": query.ts,
+        "key": list(query.key),
+        "aggregates": [
+            {
+                "name": name,
+                "function": a.function,
+                "column": a.column,
+                "where": None if a.where is None else str(a.where),
+                "factory": getattr(a.factory, "__qualname__", None),
+                "type": None if a.type is None else str(a.type),
+                "native": None if a.native is None else [a.native.state_size, *a.native.columns],
+            }
+            for name, a in query.aggregates.items()
+        ],
+    }
+
+
+# ---- to bytes ----
+
+
+def to_bytes(snapshot: Snapshot) -> bytes:
+    """Write it down."""
+    header = {
+        "query": snapshot.query,
+        "inputs": [{"latest": i.latest, "closed": i.closed, "tuples": len(i.tuples)} for i in snapshot.inputs],
+        "rows": len(snapshot.rows),
+        "tuples_in": snapshot.tuples_in,
+        "rows_out": snapshot.rows_out,
+    }
+    parts = [
+        json.dumps(header).encode(),
+        snapshot.schema.serialize().to_pybytes(),
+        snapshot.udf_types.serialize().to_pybytes(),
+        _table(snapshot.windows),
+        *map(_table, snapshot.rows),
+        *(_table(batch) for one in snapshot.inputs for batch in one.tuples),
+    ]
+    rest = b"".join(_PART.pack(len(part)) + part for part in parts)
+    return _HEAD.pack(MAGIC, VERSION, len(rest), hashlib.sha256(rest).digest()) + rest
+
+
+def _table(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    result: bytes = sink.getvalue().to_pybytes()
+    return result
+
+
+# ---- from bytes ----
+
+
+def from_bytes(blob: bytes) -> Snapshot:
+    """Read it, or say what is wrong with it."""
+    parts = _parts(_checked(blob))
+    try:
+        header = json.loads(next(parts))
+        schema, types = (_readable(pa.ipc.read_schema(pa.py_buffer(next(parts)))) for _ in range(2))
+        windows = _batch(next(parts))
+        rows = [_batch(next(parts)) for _ in range(_number(header["rows"]))]
+        inputs = [_input(one, parts) for one in _list(header["inputs"])]
+        counters = _number(header["tuples_in"]), _number(header["rows_out"])
+        query = header["query"]
+    except SnapshotError:
+        raise
+    except (KeyError, TypeError, ValueError, RecursionError, StopIteration, OSError, pa.ArrowException) as error:
+        raise SnapshotError(f"the snapshot is damaged: {type(error).__name__}: {error}") from error
+    if next(parts, None) is not None:
+        raise SnapshotError("the snapshot is damaged: something follows its last part")
+    return Snapshot(query, schema, inputs, windows, rows, types, *counters)
+
+
+def _checked(blob: bytes) -> memoryview:
+    """What follows the head, once it is known to be whole."""
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise TypeError(f"a snapshot is bytes, not {type(blob).__name__}")
+    view = memoryview(blob).cast("B")
+    if len(view) < _HEAD.size or bytes(view[: len(MAGIC)]) != MAGIC:
+        raise SnapshotError("these bytes are no snapshot of a pystream operator")
+    _, version, length, digest = _HEAD.unpack(view[: _HEAD.size])
+    if version != VERSION:
+        raise SnapshotError(f"the snapshot has version {version}; this pystream reads version {VERSION}")
+    rest = view[_HEAD.size :]
+    if len(rest) != length:
+        raise SnapshotError(f"the snapshot is cut off: {len(rest)} bytes instead of {length}")
+    if hashlib.sha256(rest).digest() != digest:
+        raise SnapshotError("the snapshot is damaged: its checksum is wrong")
+    return rest
+
+
+def _parts(rest: memoryview) -> Iterator[bytes]:
+    at = 0
+    while at < len(rest):
+        if len(rest) - at < _PART.size:
+            raise SnapshotError("the snapshot is damaged: half a length")
+        (length,) = _PART.unpack(rest[at : at + _PART.size])
+        at += _PART.size
+        if length > len(rest) - at:
+            raise SnapshotError("the snapshot is damaged: a part is longer than what is left")
+        yield bytes(rest[at : at + length])
+        at += length
+
+
+def _batch(part: bytes) -> pa.RecordBatch:
+    """The one batch of a part."""
+    with pa.ipc.open_stream(part) as reader:
+        batch = reader.read_next_batch()
+    _readable(batch.schema)
+    batch.validate(full=True)
+    return batch
+
+
+def _readable(schema: pa.Schema) -> pa.Schema:
+    """The schema, if its names are text, which Arrow does not check."""
+    if not all(isinstance(name, str) for name in schema.names):
+        raise TypeError("a column has no name")
+    return schema
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("a list is missing")
+    return value
+
+
+def _number(value: Any, least: int = 0) -> int:
+    if type(value) is not int or not least <= value <= _INT64_MAX:
+        raise ValueError(f"{value!r} is not a number of the right size")
+    return value
+
+
+def _input(one: Any, parts: Iterator[bytes]) -> Input:
+    if type(one["closed"]) is not bool:
+        raise TypeError("closed is true or false")
+    tuples = [_batch(next(parts)) for _ in range(_number(one["tuples"]))]
+    return Input(_number(one["latest"], -1), one["closed"], tuples)
+
+
+# ---- from and to a running operator ----
+
+
+def take(op: Operator) -> bytes:
+    """The state of an operator, which stands still meanwhile and then goes on."""
+    op._udf.check_savable()
+    with op._reading:
+        op._handle.pause()
+        try:
+            op._gather()
+            return to_bytes(_of(op))
+        finally:
+            op._handle.resume()
+
+
+def _of(op: Operator) -> Snapshot:
+    saved, counters = op._handle.save_windows(), op._counters()
+    inputs = [Input(one["latest"], bool(one["closed"]), _pending(op, i)) for i, one in enumerate(op._input_stats())]
+    objects = op._udf.save(saved.column("number").to_pylist())
+    columns = [*saved.columns[:3], *(pa.array(b, pa.large_binary()) for b in objects.values())]
+    windows = pa.RecordBatch.from_arrays(columns, [*saved.schema.names[:3], *objects])
+    return Snapshot(
+        describe(op.query, op._plan.window),
+        op._plan.schema,
+        inputs,
+        windows,
+        list(op._ready),
+        op._udf.known_types(),
+        counters["tuples_in"],
+        counters["rows_out"],
+    )
+
+
+def _pending(op: Operator, input: int) -> list[pa.RecordBatch]:
+    """The tuples that are in no window yet: as C has them or, for user code, as they were added."""
+    saved = op._handle.save_pending(input, op._plan.saved_schema)
+    if not saved.num_rows:
+        return []
+    if not op._plan.udfs:
+        return [saved.select(op._plan.saved_schema.names)]
+    batches: dict[int, list[int]] = {}
+    for number, row in zip(saved.column("batch").to_pylist(), saved.column("row").to_pylist(), strict=True):
+        batches.setdefault(number, []).append(row)
+    return [op._udf.batch(number).slice(rows[0], len(rows)) for number, rows in batches.items()]
+
+
+def check(snapshot: Snapshot, query: Query) -> None:
+    """Refuse a snapshot of another query, and one whose parts do not fit together."""
+    try:
+        plan = Plan(query, snapshot.schema)
+    except (TypeError, ValueError) as error:
+        raise SnapshotError(f"the snapshot's tuples do not fit the query: {error}") from error
+    own = describe(query, plan.window)
+    if snapshot.query != own:
+        raise SnapshotError(f"the snapshot is of another query: {_difference(snapshot.query, own)}")
+    _require(1 <= len(snapshot.inputs) <= INPUTS_MAX, "its number of inputs is wrong")
+    columns = [*SAVED_WINDOWS.names[:3], *plan.udfs]
+    types = [*SAVED_WINDOWS.types[:3], *(pa.large_binary() for _ in plan.udfs)]
+    _require(snapshot.windows.schema.equals(pa.schema(zip(columns, types, strict=True))), "its windows are not windows")
+    _require(all(column.null_count == 0 for column in snapshot.windows.columns), "its windows have holes")
+    for batch in snapshot.rows:
+        fits = [f.type == g.type or f.name in plan.udfs for f, g in zip(batch.schema, plan.out_schema, strict=False)]
+        _require(batch.schema.names == query.columns and all(fits), "its rows are not rows of the query")
+    for name, type in zip(snapshot.udf_types.names, snapshot.udf_types.types, strict=True):
+        _require(name in plan.udfs and plan.udfs[name].type in (None, type), "its types are not those of the query")
+    if not plan.udfs:
+        for batch in (batch for one in snapshot.inputs for batch in one.tuples):
+            _require(batch.schema.equals(plan.saved_schema), "its tuples are not tuples of the query")
+
+
+def _require(right: bool, otherwise: str) -> None:
+    if not right:
+        raise SnapshotError(f"the snapshot is damaged: {otherwise}")
+
+
+def _difference(saved: Any, own: dict[str, Any]) -> str:
+    if isinstance(saved, dict):
+        for name, value in own.items():
+            if saved.get(name) != value:
+                return f"{name} was {saved.get(name)!r} and is {value!r}"
+    return "it says so"
+
+
+def put(op: Operator, snapshot: Snapshot) -> None:
+    """Bring a new operator to the state of a snapshot that has been checked."""
+    op._handle.pause()
+    try:
+        op._handle.load_windows(snapshot.windows.select(SAVED_WINDOWS.names[:3]))
+    except Fault as fault:
+        raise SnapshotError(f"the snapshot is damaged: window {fault.row} is wrong") from None
+    finally:
+        op._handle.resume()
+    op._udf.load({name: snapshot.windows.column(name).to_pylist() for name in op._plan.udfs}, snapshot.udf_types)
+    op._ready.extend(snapshot.rows)
+    op._handle.keep(sum(batch.num_rows for batch in op._ready))
+    for i, one in enumerate(snapshot.inputs):
+        try:
+            _put_input(op, i, one)
+        except (Fault, PystreamError, pa.ArrowException) as error:
+            op._take_next(0)  # says why, if the operator has ended by a failure of its own
+            raise SnapshotError(f"the snapshot is damaged: input {i}: {error}") from error
+    pending = sum(batch.num_rows for one in snapshot.inputs for batch in one.tuples)
+    op._before = {"tuples_in": snapshot.tuples_in - pending, "rows_out": snapshot.rows_out}
+
+
+def _put_input(op: Operator, input: int, one: Input) -> None:
+    for batch in one.tuples:
+        _put_tuples(op, input, batch)
+    _require(op._handle.input_stats(input)["latest"] <= one.latest, "a tuple is later than its input")
+    if one.latest >= 0:
+        op._handle.heartbeat(input, one.latest)
+    if one.closed:
+        op._handle.close(input)
+
+
+def _put_tuples(op: Operator, input: int, batch: pa.RecordBatch) -> None:
+    if op._plan.udfs:
+        op._add_batch(input, batch, True, None)
+    else:
+        op._handle.add(input, 0, op._plan.unsaved(batch))

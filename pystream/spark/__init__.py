@@ -1,0 +1,17 @@
+"""pystream on Spark: make data, prepare it, aggregate it, on one machine or many.
+
+>>> from pystream.spark import aggregate, generate, session
+>>> spark = session()
+>>> generate(spark, "EC", path, streams=4, tuples=10_000_000, seed=1)
+>>> aggregate(spark.read.parquet(path), query, stream="stream", position="position").show()
+
+Needs the extra `spark` (pip install "pystream[spark]") and Java 17 or newer.
+"""
+
+from pystream.spark.batch import aggregate
+from pystream.spark.generate import generate
+from pystream.spark.prepare import prepare
+from pystream.spark.session import session
+from pystream.spark.source import register
+
+__all__ = ["aggregate", "generate", "prepare", "register", "session"]

@@ -1,0 +1,78 @@
+"""`generate`: the made-up data sets as parquet, made by as many tasks as there are blocks.
+
+A task makes one block of pystream.sample and writes it as one file, under a name of its own first and then under the
+block's: files are whole or not there, a task that Spark runs twice writes the same bytes, and how many run side by side
+shows nowhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from pystream.errors import PystreamError
+from pystream.sample import DataSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+ROW_GROUP_ROWS = 1 << 16
+
+
+def generate(
+    spark: SparkSession,
+    dataset: str,
+    path: str,
+    streams: int = 4,
+    tuples: int = 1_000_000,
+    seed: int = 1,
+    span_s: int | None = None,
+) -> None:
+    """Write a data set, "EC" or "SC", as parquet files into the folder `path`, which must be empty or not there.
+
+    Columns: ts, stream, position (within the stream), and those of the data set. `path` is a folder or a URI that
+    pyarrow can open on the driver and on every executor. The bytes follow from the arguments alone.
+    """
+    whole = DataSet(dataset, streams, tuples, seed, span_s)
+    check_empty(str(path))
+    files, folder = open_path(str(path))
+    files.create_dir(folder, recursive=True)
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                _write_block(whole, index, str(path))
+        yield from ()
+
+    tasks = max(1, whole.blocks)
+    spark.range(0, tasks, numPartitions=tasks).mapInArrow(write, "id long").count()
+
+
+def check_empty(path: str) -> None:
+    """Refuse a folder with something in it."""
+    files, folder = open_path(path)
+    if files.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
+        raise PystreamError(f"{path} is not empty: generate writes into a new folder")
+
+
+def open_path(path: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system and the path in it, for a URI or a plain path."""
+    if "://" in path:
+        opened: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(path)
+        return opened
+    return fs.LocalFileSystem(), path
+
+
+def _write_block(whole: DataSet, index: int, path: str) -> None:
+    files, folder = open_path(path)
+    table = whole.block(index) if whole.blocks else whole.schema.empty_table()
+    name = f"{folder}/part-{index:06d}.parquet"
+    scratch = f"{folder}/.part-{index:06d}.writing"
+    with files.open_output_stream(scratch) as out:
+        pq.write_table(table, out, row_group_size=ROW_GROUP_ROWS, compression="zstd")
+    files.move(scratch, name)

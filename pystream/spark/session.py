@@ -1,0 +1,51 @@
+"""`session`: a local Spark that just works."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pystream.errors import PystreamError
+from pystream.spark import java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONF_DIR = Path(__file__).parent / "conf"
+
+#: What differs from Spark's own defaults, and why.
+DEFAULTS = {
+    "spark.ui.enabled": "false",  # no port taken for a page that nobody opens
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "8",  # 200 tasks are for clusters
+    "spark.sql.session.timeZone": "UTC",  # the same result on every machine
+    "spark.driver.memory": "2g",
+}
+
+
+def session(master: str = "local[*]", app: str = "pystream", **settings: str) -> SparkSession:
+    """Start a local Spark session, or give the one that runs already.
+
+    Any other session works with pystream too: this one only takes care of what goes wrong most often (which Java, which
+    Python in the workers, the log). Settings are Spark's own, with underscores for dots:
+    `session(spark_sql_shuffle_partitions="4")`.
+    """
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise PystreamError('Spark is not installed: pip install "pystream[spark]"') from error
+    running = SparkSession.getActiveSession()
+    if running is None:
+        os.environ["JAVA_HOME"] = str(java.home())
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("SPARK_CONF_DIR", str(CONF_DIR))
+        # The workers' Python, or they would take whatever `python3` is on PATH.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName(app)
+    for name, value in (DEFAULTS | {k.replace("_", "."): v for k, v in settings.items()}).items():
+        builder = builder.config(name, value)
+    return running or builder.getOrCreate()

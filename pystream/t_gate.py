@@ -1,0 +1,151 @@
+"""`TGate`: the paper's merge of timestamp-sorted inputs, on its own."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, Self
+
+from pystream import _native
+from pystream.errors import ClosedError
+from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    import numpy.typing as npt
+
+#: Tokens of one call follow one another; calls are this far apart.
+TOKENS = 1 << 32
+
+#: Tuples per C call of `get_ready_tuples`.
+CHUNK = 1 << 12
+
+
+class TGate:
+    """Merges `inputs` timestamp-sorted inputs into one order, and gives every tuple to each of the `readers`.
+
+    A tuple comes out once no input can send an earlier one: in the order of (ts, input, position within the input),
+    whatever the threads do. Use one thread per input and one per reader to have them run in parallel (the calls are
+    lock-free and release the GIL); calls of the same input or reader from several threads take turns.
+
+    >>> gate = ps.TGate(inputs=2)
+    >>> gate.insert_tuple(3, "a", input=0)
+    >>> gate.get_next_ready_tuple()  # nothing: input 1 may still send something earlier
+    >>> gate.heartbeat(1, ts=5)
+    >>> gate.get_next_ready_tuple()
+    (3, 0, 'a')
+    >>> gate.close(0)
+    >>> gate.close(1)
+    >>> gate.get_next_ready_tuple()
+    >>> gate.finished()  # that was the end
+    True
+    """
+
+    def __init__(self, inputs: int, readers: int = 1) -> None:
+        self.inputs = in_range("inputs", inputs, 1, MOST)
+        self.readers = in_range("readers", readers, 1, MOST)
+        payloads: list[dict[int, Any]] = [{} for _ in range(self.readers)]
+        # Per reader: token -> payload. Each reader takes its own out, so there is nothing to count.
+        self._parts: tuple[_native.TGateHandle, list[dict[int, Any]]] | None
+        self._parts = (_native.TGateHandle(self.inputs, self.readers), payloads)
+        self._tokens = itertools.count(0, TOKENS)
+
+    # ---- inputs ----
+
+    def insert_tuple(self, ts: int, payload: Any, input: int) -> None:
+        """Add a tuple to an input. `ts` must not be below the input's latest one (DisorderError)."""
+        self._insert(in_range("input", input, 0, self.inputs - 1), [timestamp(ts)], [payload], one=True)
+
+    def insert_tuples(self, ts: npt.ArrayLike, payloads: Iterable[Any], input: int) -> None:
+        """Add a tuple per timestamp to an input, all of them or, if anything is wrong with one, none.
+
+        >>> gate.insert_tuples([3, 3, 4], ["a", "b", "c"], input=0)
+        """
+        times, each = timestamps(ts), list(payloads)
+        if len(times) != len(each):
+            raise ValueError(f"{len(times)} timestamps and {len(each)} payloads")
+        if each:
+            self._insert(in_range("input", input, 0, self.inputs - 1), times, each, one=False)
+
+    def _insert(self, input: int, ts: Any, payloads: list[Any], *, one: bool) -> None:
+        (handle, payloads_of), token = self._open(), next(self._tokens)
+        for kept in payloads_of:
+            kept.update(enumerate(payloads, token))  # first, because readers look for them as soon as C has the tuples
+        try:
+            handle.insert_tuples(input, ts, token)
+        except (_native.Fault, MemoryError) as error:
+            for kept in payloads_of:
+                for unused in range(token, token + len(payloads)):
+                    kept.pop(unused, None)
+            if isinstance(error, MemoryError):
+                raise
+            raise refusal(error, "input", input, None if one else error.row) from None
+
+    def heartbeat(self, input: int, ts: int) -> None:
+        """Promise that the input sends nothing below `ts` any more. A promise already made does nothing."""
+        which = in_range("input", input, 0, self.inputs - 1)
+        try:
+            self._open()[0].heartbeat(which, timestamp(ts))
+        except _native.Fault as fault:
+            raise refusal(fault, "input", which, None) from None
+
+    def close(self, input: int) -> None:
+        """Promise that the input sends nothing more at all. Closing it again does nothing."""
+        self._open()[0].close(in_range("input", input, 0, self.inputs - 1))
+
+    # ---- readers ----
+
+    def get_next_ready_tuple(self, reader: int = 0) -> tuple[int, int, Any] | None:
+        """The reader's next tuple as (ts, input, payload), or None when none is ready; never blocks."""
+        for tuple_ in self.get_ready_tuples(1, reader):
+            return tuple_
+        return None
+
+    def get_ready_tuples(self, max: int, reader: int = 0) -> list[tuple[int, int, Any]]:
+        """Up to `max` ready tuples, as many as there are; never blocks."""
+        which, most = self._reader(reader), in_range("max", max, 1, INT64_MAX)
+        handle, payloads_of = self._open()
+        out: list[tuple[int, int, Any]] = []
+        while len(out) < most:
+            wanted = min(most - len(out), CHUNK)
+            got = handle.get_ready_tuples(which, wanted)
+            out += [(ts, input, payloads_of[which].pop(token)) for ts, token, input in got]
+            if len(got) < wanted:
+                break
+        return out
+
+    def position(self, reader: int = 0) -> int:
+        """How far the reader has come: nothing below this timestamp will reach it any more.
+
+        It grows as the reader asks for tuples, by heartbeats too. When the reader has just been told that none is
+        ready, this is the least timestamp that can still come; after the end it is the largest int64.
+        """
+        return self._open()[0].position(self._reader(reader))
+
+    def finished(self, reader: int = 0) -> bool:
+        """Whether the reader's last call gave nothing because all inputs are closed and it has had every tuple."""
+        return self._open()[0].finished(self._reader(reader))
+
+    # ---- ending ----
+
+    def end(self) -> None:
+        """Drop everything that the gate holds; every later call is a ClosedError."""
+        self._parts = None  # a call that is under way in another thread keeps them until it returns
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def _open(self) -> tuple[_native.TGateHandle, list[dict[int, Any]]]:
+        parts = self._parts
+        if parts is None:
+            raise ClosedError("the T-Gate has ended")
+        return parts
+
+    def _reader(self, reader: int) -> int:
+        return in_range("reader", reader, 0, self.readers - 1)

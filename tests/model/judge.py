@@ -1,0 +1,96 @@
+"""What an execution of each structure is judged by, and the shortest interleaving told when one is wrong."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from pystream.linearizability import QueueModel, Refusal, TGateModel, WHiveModel, WinSetModel, check
+from pystream.model import Decision, Program, explained, explore, library, replay, report, run
+
+KINDS = st.sampled_from(["switch", "switch", "switch", "stale", "stall", "kill", "fail"])
+#: Schedules: few decisions, each a step and what happens there; less of everything is simpler.
+SCHEDULES = st.lists(st.builds(Decision, KINDS, st.integers(0, 60), st.integers(1, 3)), max_size=6)
+
+
+class WholeWinSetModel(WinSetModel):
+    """WinSetModel with all keys in one state: `explained` does not take histories apart."""
+
+    def initial(self):
+        return ()
+
+    def step(self, state, call):
+        windows = dict(state)
+        after = super().step(windows.get(call.args[0]), call)
+        if isinstance(after, Refusal):
+            return after
+        return tuple(sorted({**windows, call.args[0]: after}.items()) if after is not None else state)
+
+
+def model_of(program: Program):
+    parameters = program.parameters
+    return {
+        "t_gate": lambda: TGateModel(*parameters[:2]),
+        "w_hive": lambda: WHiveModel(*parameters[:3]),
+        "win_set": WholeWinSetModel,
+        "ms_queue": QueueModel,
+    }[program.subject]()
+
+
+def judge_run(program, decisions=()):
+    """Run once; nothing may be wrong with memory, progress and history."""
+    execution = run(program, decisions)
+    assert execution.fine, "\n" + report(execution)
+    if not program.weak or program.talk:
+        verdict = check(execution.history, model_of(program))
+        assert verdict, f"\n{report(execution)}\n\n{verdict.report()}"
+    assert explained(execution, model_of(program)), "\n" + report(execution)
+    return execution
+
+
+def judge(program, **bounds):
+    """Explore; nothing may be wrong in any execution. Gives the exploration."""
+    found = explore(program, **bounds)
+    bad = found.first_bad(lambda h: explained(h, model_of(program)))
+    assert bad is None, "\n" + report(bad)
+    assert not found.bad, found.text
+    return found
+
+
+def judge_all(programs, **bounds):
+    """Explore all programs, each to its end. Gives how many there were, and the largest bound and gap."""
+    count = executions = bound = gap = 0
+    for program in programs:
+        found = judge(program, **bounds)
+        assert found.whole, program
+        count += 1
+        executions += found.executions
+        bound, gap = max(bound, found.bound), max(gap, found.gap)
+    return {"programs": count, "executions": executions, "bound": bound, "gap": gap}
+
+
+def judge_deep(programs, executions, preemptions, **bounds):
+    """As many executions of each as that; where there are more, at least all with so many preemptions."""
+    for program in programs:
+        if not judge(program, executions=executions, **bounds).whole:
+            assert judge(program, preemptions=preemptions, executions=10_000_000, **bounds).whole, program
+
+
+def stronger_than_relaxed(*programs):
+    """The accessors with an order stronger than relaxed that these programs use, and all weaker orders worth a try."""
+    schedules = ([], [("switch", 0)])
+    used = {access.accessor for p in programs for schedule in schedules for access in run(p, schedule).trace} - {""}
+    weaker = {"acquire": ["relaxed"], "release": ["relaxed"], "acq_rel": ["acquire", "release"], "seq_cst": ["acq_rel"]}
+    orders = library().accessors()
+    return [(name, order) for name in sorted(used) for order in weaker.get(orders[name], [])]
+
+
+def broken_by(accessor, order, programs, **bounds):
+    """An execution of the first of the programs that goes wrong with the weaker order. None: all go well."""
+    for program in programs:
+        weakened = Program(**{**vars(program), "weaken": {accessor: order}})
+        found = explore(weakened, **bounds)
+        bad = found.first_bad(lambda h, p=program: explained(h, model_of(p)))
+        if bad is not None:
+            assert run(weakened, bad.decisions).trace == bad.trace, replay(bad)
+            return bad
+    return None

@@ -1,0 +1,39 @@
+"""What a trace names is what the specs name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import test_model_ms_queue
+import test_model_t_gate
+import test_model_w_hive
+
+from pystream.model import run
+
+SPEC = Path(__file__).parents[2] / "spec"
+MODULES = {
+    "t_gate": ("TGate", "Reclaim"),
+    "w_hive": ("WHive", "WinSet", "TGate"),  # skip_list.h speaks as TGate does: see its table
+    "ms_queue": ("MSQueue",),
+}
+PROGRAMS = {
+    "t_gate": [*test_model_t_gate.programs(2, 2, gets=2), *test_model_t_gate.reclaiming(talk=True)],
+    "w_hive": [*test_model_w_hive.programs(2, 2, gets=2), *test_model_w_hive.delivering(talk=True)],
+    "ms_queue": [*test_model_ms_queue.programs(2, 2), *test_model_ms_queue.reusing()],
+}
+
+
+def labels_of(modules):
+    """Labels in the PlusCal text, or the actions that they become."""
+    text = "".join((SPEC / f"{module}.tla").read_text() for module in modules)
+    return set(re.findall(r"^ *(\w+):", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("subject", MODULES)
+def test_every_label_is_in_the_spec(subject):
+    runs = [run(program, schedule) for program in PROGRAMS[subject] for schedule in ([], [("switch", 5)])]
+    seen = {access.label for execution in runs for access in execution.trace if access.accessor}
+    assert len(seen) > 5
+    assert seen <= labels_of(MODULES[subject]), seen - labels_of(MODULES[subject])

@@ -1,0 +1,180 @@
+"""W-Hive at every interleaving: the C code of the release build under the model's scheduler."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from judge import SCHEDULES, broken_by, judge, judge_all, judge_deep, judge_run, stronger_than_relaxed
+
+from pystream.model import Program
+
+#: size, advance, threads, levels
+SMALL = (2, 2, 2, 1)
+OVERLAPPING = (3, 2, 2, 2)
+GET = ("get_next_winset",)
+
+
+def update(thread, ts, key=0):
+    return ("update", thread, ts, key, 10**thread * (ts + 1))
+
+
+# ---- operations and schedules together ----
+
+
+class AnyProgram(RuleBasedStateMachine):
+    """Rules put calls into the threads' programs and decisions into the schedule; then all of it runs."""
+
+    @initialize(
+        size=st.integers(1, 4),
+        advance=st.integers(1, 3),
+        threads=st.integers(1, 3),
+        levels=st.integers(1, 3),
+        memory=st.sampled_from(["sc", "weak", "weak and talk"]),
+    )
+    def begin(self, size, advance, threads, levels, memory):
+        self.parameters = (size, advance, threads, levels)
+        self.memory = {"weak": memory != "sc", "talk": memory == "weak and talk"}
+        self.calls = [[] for _ in range(threads + 1)]
+        self.latest = [0] * threads
+        self.schedule = []
+
+    def may_call(self, thread):
+        return ("close", thread) not in self.calls[thread]
+
+    @rule(thread=st.integers(0, 2), later=st.integers(0, 3), key=st.integers(0, 3))
+    def update(self, thread, later, key):
+        thread %= len(self.latest)
+        if self.may_call(thread):
+            self.latest[thread] += later
+            self.calls[thread].append(update(thread, self.latest[thread], key))
+
+    @rule(thread=st.integers(0, 2), later=st.integers(-1, 4))
+    def heartbeat(self, thread, later):
+        thread %= len(self.latest)
+        if self.may_call(thread):
+            ts = max(self.latest[thread] + later, 0)
+            self.latest[thread] = max(self.latest[thread], ts)
+            self.calls[thread].append(("heartbeat", thread, ts))
+
+    @rule(thread=st.integers(0, 2))
+    def close(self, thread):
+        thread %= len(self.latest)
+        if self.may_call(thread):
+            self.calls[thread].append(("close", thread))
+
+    @rule()
+    def get(self):
+        self.calls[-1].append(GET)
+
+    @rule(decisions=SCHEDULES)
+    def decide(self, decisions):
+        self.schedule += decisions
+
+    def teardown(self):
+        if hasattr(self, "calls"):
+            judge_run(Program("w_hive", self.calls, self.parameters, after=[GET] * 4, **self.memory), self.schedule)
+
+
+TestAnyProgram = AnyProgram.TestCase
+TestAnyProgram.settings = settings(stateful_step_count=14)
+
+# ---- all schedules of all small programs ----
+
+
+def updater_calls(thread, calls):
+    """Every sequence of so many calls, none below the one before: two windows, in the first two keys of one hash."""
+    each = [update(thread, 1), update(thread, 1, 2), update(thread, 2), ("heartbeat", thread, 2), ("close", thread)]
+    for sequence in itertools.product(each, repeat=calls):
+        kinds = [c[0] for c in sequence]
+        stamps = [c[2] for c in sequence if c[0] != "close"]
+        if stamps == sorted(stamps) and "close" not in kinds[:-1]:
+            yield list(sequence)
+
+
+def programs(*calls, gets, parameters=SMALL, closing=True, **options):
+    """Every program in which thread k makes calls[k] calls and a reader `gets` gets; then all close, and more gets."""
+    for sequences in itertools.product(*(list(updater_calls(k, n)) for k, n in enumerate(calls))):
+        threads = [s for s in (*sequences, [GET] * gets) if s]
+        after = [("close", k) for k in range(2) if closing] + [GET] * 3
+        yield Program("w_hive", threads, parameters=parameters, after=after, **options)
+
+
+def test_two_threads_of_two_calls():
+    assert judge_all(programs(2, 2, gets=0))["programs"] == 256
+    assert judge_all(programs(2, gets=2))["programs"] == 16
+
+
+def test_three_threads():
+    assert judge_all(programs(1, 1, gets=1))["programs"] == 25
+    assert judge_all(programs(1, 1, gets=1, parameters=OVERLAPPING))["programs"] == 25
+
+
+@pytest.mark.parametrize("talk", [False, True])
+def test_weak_memory(talk):
+    for parameters in (SMALL, OVERLAPPING):
+        judge_all(programs(1, 1, gets=1, parameters=parameters, weak=True, talk=talk), stale=2)
+    judge_all(programs(2, gets=2, weak=True, talk=talk), stale=2)
+
+
+def test_stopped_threads_and_failing_allocations():
+    judge_all(programs(1, 1, gets=1, closing=False), kills=1)  # nobody can close for a thread that stopped in a call
+    judge_all(programs(1, 1, gets=1), failures=1)
+    judge_all(programs(2, gets=1, closing=False), kills=1, failures=1)
+
+
+def test_lock_freedom():
+    """From every state, whoever is stalled, some call of the others ends within B steps."""
+    assert judge_all(programs(1, 1, gets=1), probe=True)["bound"] <= 11
+    assert judge_all(programs(1, 1, gets=1, parameters=OVERLAPPING), probe=True)["bound"] <= 25
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
+)
+def test_every_program_of_six_calls_on_three_threads(calls):
+    """Two updaters and a reader, up to three calls each.
+
+    Every schedule up to so many executions; for the programs that have more, every schedule of up to two preemptions.
+    """
+    first, second, gets = calls
+    judge_deep(programs(first, second, gets=gets), executions=20_000, preemptions=2)
+    judge_deep(programs(first, second, gets=gets, weak=True), executions=5_000, preemptions=1, stale=1)
+
+
+# ---- every memory order is needed ----
+
+
+def delivering(talk):
+    """Programs in which winsets are delivered and nodes freed while others insert."""
+    options = {"weak": True, "talk": talk, "after": [GET] * 3}
+    both = [[update(0, 1), ("close", 0)], [update(1, 1), ("close", 1)]]
+    moving = [update(0, 1), update(1, 1), update(0, 3), update(1, 3)]
+    yield Program("w_hive", [*both, [GET]], SMALL, **options)
+    yield Program("w_hive", [[update(0, 5)], [update(1, 5)], [GET, GET]], SMALL, before=moving, **options)
+    yield Program("w_hive", [[update(0, 7), update(0, 9)], [GET] * 3], (2, 2, 1, 1), before=moving[::2], **options)
+
+
+ORDERS = stronger_than_relaxed(*delivering(talk=True))
+
+
+def test_which_orders_there_are():
+    names = ["anchor_move", "anchor_read", "link_read", "link_swap", "position_publish", "position_read"]
+    assert [name for name, _ in ORDERS] == names
+
+
+@pytest.mark.parametrize(("accessor", "order"), ORDERS)
+def test_every_order_is_needed(accessor, order):
+    bad = broken_by(accessor, order, delivering(talk=True), stale=2, executions=20_000)
+    assert bad is not None
+    assert len(bad.decisions) <= 4
+
+
+def test_programs_that_show_the_orders_are_right():
+    for talk in (False, True):
+        for program in delivering(talk):
+            judge(program, stale=2, executions=20_000)

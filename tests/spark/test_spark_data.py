@@ -1,0 +1,101 @@
+"""Data on Spark: made, replayed and prepared, the same whatever the parallelism."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from pystream.cli import main
+from pystream.errors import PystreamError
+from pystream.sample import DataSet
+
+pytestmark = pytest.mark.spark
+
+TUPLES = 300_000  # two blocks
+
+
+def digest(folder):
+    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in sorted(folder.glob("*.parquet"))}
+
+
+def test_generate(spark, tmp_path):
+    from pystream.spark import generate  # noqa: PLC0415
+
+    for place in ("a", "b"):
+        generate(spark, "SC", str(tmp_path / place), streams=3, tuples=TUPLES, seed=4)
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+    whole = DataSet("SC", 3, TUPLES, 4)
+    assert list(digest(tmp_path / "a")) == [f"part-{i:06d}.parquet" for i in range(whole.blocks)]
+    for i in range(whole.blocks):
+        assert pq.read_table(tmp_path / "a" / f"part-{i:06d}.parquet") == whole.block(i)
+    assert not list((tmp_path / "a").glob(".*"))
+    with pytest.raises(PystreamError, match="not empty"):
+        generate(spark, "SC", str(tmp_path / "a"))
+
+
+def test_source(spark):
+    from pystream.spark import register  # noqa: PLC0415
+
+    register(spark)
+    read = spark.read.format("pystream").option("tuples", TUPLES).option("streams", 2).option("seed", 9)
+    rows = read.load().toArrow().sort_by([("stream", "ascending"), ("position", "ascending")])
+    whole = DataSet("EC", 2, TUPLES, 9)
+    want = pa.concat_tables(whole.block(i) for i in range(whole.blocks))
+    assert rows.to_pylist() == want.sort_by([("stream", "ascending"), ("position", "ascending")]).to_pylist()
+    with pytest.raises(Exception, match="option streams must be a whole number"):
+        spark.read.format("pystream").option("streams", "none").load()
+
+
+def test_stream_source(spark, tmp_path):
+    """A stream goes on from its checkpoint: each row once, over two runs."""
+    from pystream.spark import register  # noqa: PLC0415
+
+    register(spark)
+
+    def run():
+        rows = spark.readStream.format("pystream").option("tuples", TUPLES).load()
+        writer = rows.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        query.awaitTermination()
+
+    run()
+    run()
+    rows = spark.read.parquet(str(tmp_path / "out"))
+    assert rows.count() == TUPLES
+    assert rows.dropDuplicates(["stream", "position"]).count() == TUPLES
+
+
+def test_prepare(spark):
+    from pystream.spark import prepare  # noqa: PLC0415
+
+    good = [(f"2020-01-01 00:00:{i % 7:02d}", i % 3, f"v{i}") for i in range(40)]
+    bad = [("yesterday", 1, "a"), (None, 1, "b"), ("1950-01-01 00:00:00", 1, "c"), good[0], (good[1][0], None, "d")]
+    frame = spark.createDataFrame(good + bad, "time string, k int, v string")
+    results = [prepare(frame.repartition(n), ts="time", stream="k", streams=2, require=["k"]) for n in (1, 5)]
+    assert results[0].dropped == {
+        "before 1970": 1,
+        "with unreadable timestamp": 1,
+        "without k": 1,
+        "without timestamp": 1,
+        "twice": 1,
+    }
+    rows = [r.rows.toArrow().sort_by([("stream", "ascending"), ("position", "ascending")]).to_pylist() for r in results]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == len(good)
+    for number in {r["stream"] for r in rows[0]}:
+        mine = [r for r in rows[0] if r["stream"] == number]
+        assert [r["position"] for r in mine] == list(range(len(mine)))
+        assert [r["ts"] for r in mine] == sorted(r["ts"] for r in mine)
+    assert "5 rows dropped" in str(results[0])
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_command_refuses_a_full_folder(tmp_path):
+    (tmp_path / "there").touch()
+    done = CliRunner().invoke(main, ["generate", "EC", "--out", str(tmp_path)])
+    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert "is not empty" in done.output

@@ -1,0 +1,27 @@
+"""The benchmarks run and write what they say; their numbers are nobody's business here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.deep
+def test_t_gate(tmp_path):
+    """The drivers themselves see to it that every tuple comes out once and in order."""
+    options = ["--inputs", "1", "3", "--rounds", "2", "--tuples", "20000", "--warmup", "0", "--out"]
+    command = [sys.executable, ROOT / "bench/bench_t_gate.py", *options, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "t_gate.json").read_text())
+    measured = {(row["inputs"], row["design"]) for row in result["rows"]}
+    assert measured >= {(n, design) for n in (1, 3) for design in ("mq", "mq_lf", "t_gate")}
+    assert all(row["million_tuples_per_second"]["low"] > 0 for row in result["rows"])
+    assert {"date", "cpu", "cores", "cc", "load_at_start"} <= set(result["machine"])
+    assert "inputs  mq" in done.stdout

@@ -1,0 +1,163 @@
+"""What is particular to the sliced design: slices and stacks over long streams, dense key numbers, what it keeps."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import pystream as ps
+from pystream import _native
+from pystream.operator import AUTO_AGGREGATE, fastest
+
+ALL = {
+    "some": ps.count(where=pc.field("i") > 0),
+    "n": ps.count(),
+    "sum_i": ps.sum("i"),
+    "avg_i": ps.avg("i"),
+    "sum_f": ps.sum("f"),
+    "avg_f": ps.avg("f"),
+    "min_f": ps.min("f"),
+    "max_f": ps.max("f"),
+    "first_i": ps.first("i"),
+    "last_f": ps.last("f"),
+    "min_s": ps.min("s"),
+    "max_s": ps.max("s"),
+    "first_s": ps.first("s"),
+    "last_s": ps.last("s"),
+}
+
+
+def stream(rng: np.random.Generator, rows: int, span: int, keys: int) -> pa.Table:
+    """Tuples with nulls, NaN and values whose sums need the wide accumulator."""
+    f = rng.normal(0, 1000, rows)
+    rare = rng.random(rows)
+    f = np.select([rare < 0.01, rare < 0.02, rare < 0.03, rare < 0.04], [math.nan, math.inf, 1e300, 5e-324], f)
+    words = np.array(["", "a", "b\0c", "é", "zz", "a longer string that repeats"])
+    columns = {
+        "ts": np.sort(rng.integers(0, span, rows)),
+        "k": rng.integers(0, keys, rows),
+        "i": pa.array(rng.integers(-(2**50), 2**50, rows), mask=rng.random(rows) < 0.2),
+        "f": pa.array(f, mask=rng.random(rows) < 0.1),
+        "s": pa.array(words[rng.integers(0, len(words), rows)], mask=rng.random(rows) < 0.1),
+    }
+    return pa.table(columns)
+
+
+def same(query: ps.Query, inputs: list[pa.Table], cut: int = 1 << 16) -> pa.Table:
+    """The result, which must be the same bytes as that of MQ."""
+    parts = [t.to_batches(max_chunksize=cut) for t in inputs]
+    got = ps.aggregate(query, parts, design="sliced")
+    want = ps.aggregate(query, inputs, design="mq")
+    assert got.combine_chunks().equals(want.combine_chunks()) or canonical(got) == canonical(want)
+    return got
+
+
+def canonical(table: pa.Table) -> list[tuple]:
+    """Rows in which all NaN are equal."""
+    rows = zip(*(c.to_pylist() for c in table.columns), strict=True)
+    return [tuple("nan" if isinstance(v, float) and math.isnan(v) else v for v in row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("size", "advance"), [(7, 1), (30, 3), (10, 10), (5, 8), (17, 4), (64, 1), (300, 1), (1, 1), (50, 49), (400, 400)]
+)
+def test_long_streams_equal_mq(size, advance):
+    """Many slices enter and leave, so that both stacks of every key turn over and wide sums come and go."""
+    rng = np.random.default_rng(size * 1000 + advance)
+    inputs = [stream(rng, 150, 300, keys=4) for _ in range(3)]
+    same(ps.Query(ps.Window(size, advance), "k", ALL), inputs, cut=int(rng.integers(1, 60)))
+
+
+def test_a_wide_sum_leaves_no_trace():
+    """Infinity, NaN and sums beyond 128 bits pass through a sliding window; what comes after is exact again."""
+    values = [1.0, math.inf, 0.1, 1e300, -1e300, math.nan, 0.2, 0.3, 5e-324, 0.4, 2.0**46, 0.5, 0.25]
+    table = pa.table({"ts": np.arange(len(values)), "v": values})
+    query = ps.Query(ps.Window(2, 1), None, {"sum": ps.sum("v")})
+    got = same(query, [table])["sum"].to_pylist()
+    assert got[0] == math.inf
+    assert got[-3:] == [2.0**46 + 0.5, 0.75, 0.25]
+
+
+KEYS = {
+    "close together": np.arange(-50, 50),
+    "far apart": np.arange(-50, 50) * 10**15,
+    "first apart, then close": np.concatenate([[0, 10**6], np.arange(10**6)[:: 10**6 // 70]]),
+    "growing downwards": np.arange(100)[::-1] * 100,
+    "the ends of int64": np.array([-(2**63), 2**63 - 1, 0, -1, 1]),
+    "unsigned": np.array([0, 2**64 - 1, 2**63, 5], dtype=np.uint64),
+    "bytes": np.arange(-100, 100).astype(np.int8),
+    "floats": np.array([0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1.5]),
+    "booleans": np.array([True, False]),
+    "strings": np.array(["", "a", "a\0", "a\0\0", "é", "zz" * 50, "b"]),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_keys_become_dense_numbers(name):
+    """Whatever the map from keys to numbers: array, hash table, from one to the other and back."""
+    rng = np.random.default_rng(1)
+    values = KEYS[name]
+    inputs = []
+    for i in range(3):
+        keys = values if i == 0 else values[rng.integers(0, len(values), 400)]
+        ts = np.sort(rng.integers(0, 100, len(keys)))
+        inputs.append(pa.table({"ts": ts, "k": keys, "v": rng.integers(0, 9, len(keys))}))
+    same(ps.Query(ps.Window(20, 5), "k", {"n": ps.count(), "v": ps.sum("v")}), inputs, cut=50)
+    both = [t.append_column("l", t["v"]) for t in inputs]
+    same(ps.Query(ps.Window(20, 5), ["l", "k"], {"n": ps.count()}), both, cut=50)
+
+
+def test_nulls_among_the_keys_from_some_batch_on():
+    table = pa.table({"ts": [1, 2, 3, 4, 5], "k": pa.array([7, 8, None, 7, None])})
+    got = same(ps.Query(ps.Window(10), "k", {"n": ps.count()}), [table, table], cut=2)
+    assert got["k"].to_pylist() == [7, 8, None]
+    assert got["n"].to_pylist() == [4, 2, 4]
+
+
+def test_many_keys_that_come_and_go():
+    rng = np.random.default_rng(2)
+    ts = np.sort(rng.integers(0, 50, 60_000))
+    tables = [pa.table({"ts": ts, "k": ts // 3 * 1000 + rng.integers(0, 5000, len(ts))}) for _ in range(2)]
+    same(ps.Query(ps.Window(4, 2), "k", {"n": ps.count(), "t": ps.max("ts")}), tables)
+
+
+def test_a_window_that_never_ends_takes_no_room():
+    """All tuples are in one slice of one input, which is far longer than max_pending."""
+    schema = pa.schema([("ts", pa.int64())])
+    with ps.Operator(ps.Query(ps.Window(10**6), None, {"n": ps.count()}), 2, schema, "sliced", max_pending=10) as op:
+        op.heartbeat(1, 10**5)
+        for ts in range(200):
+            op.add(0, {"ts": [ts] * 10}, timeout=20)
+        op.close(0)
+        op.close(1)
+        assert [row["n"] for b in op for row in b.to_pylist()] == [2000]
+
+
+def test_memory_stays_flat(nothing_left):
+    """Slabs go back to their input, and dropped slices leave nothing."""
+    query = ps.Query(ps.Window(5, 1), "k", {"n": ps.count(), "s": ps.last("s"), "f": ps.sum("f")})
+    schema = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("s", pa.string()), ("f", pa.float64())])
+    alive = []
+    with ps.Operator(query, 2, schema, design="sliced") as op:
+        for ts in range(400):
+            for i in range(2):
+                op.add(i, {"ts": [ts] * 3, "k": [1, 2, ts % 7], "s": ["x" * 100] * 3, "f": [1e300, -1e300, 1.0]})
+            while op.stats()["pending"] > 6:
+                op.poll()
+            alive.append(_native.memory_live())
+        assert max(alive[200:]) <= max(alive[50:200]) + 20
+        assert op.stats()["windows_open"] <= 2 * 5 * 9
+
+
+def test_user_functions_are_refused_and_auto_knows():
+    plain = ps.Query(ps.Window(5), None, {"n": ps.count(), "first": ps.first("v")})
+    user = ps.Query(ps.Window(5), None, {"u": ps.udf(dict)})
+    schema = pa.schema([("ts", pa.int64()), ("v", pa.int64())])
+    with pytest.raises(ValueError, match=r"u = udf\(dict\) depends on the order of tuples, .*'runs' do"):
+        ps.Operator(user, 1, schema, design="sliced")
+    assert fastest(AUTO_AGGREGATE, plain) == "sliced"
+    assert fastest(AUTO_AGGREGATE, user) == "runs"

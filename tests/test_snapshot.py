@@ -1,0 +1,360 @@
+"""Snapshots: whatever goes on from one gives the same bytes as if nothing had happened, and no bytes do any harm."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import itertools
+import random
+import struct
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import patience
+from strategies import Collect
+
+import pystream as ps
+from pystream import _native
+from pystream.operator import DESIGNS as ALL_DESIGNS
+from pystream.operator import ORDERED, UNORDERED_DESIGNS, UNSAVED_DESIGNS
+from pystream.snapshot import _HEAD, MAGIC, VERSION
+
+DESIGNS = [d for d in ALL_DESIGNS if d not in UNSAVED_DESIGNS]
+
+SCHEMA = pa.schema(
+    [("ts", pa.int64()), ("id", pa.string()), ("k", pa.string()), ("i", pa.int32()), ("f", pa.float64())],
+)
+AGGREGATES = {
+    "n": ps.count(),
+    "total": ps.sum("i"),
+    "exact": ps.sum("f"),
+    "mean": ps.avg("f"),
+    "low": ps.min("f"),
+    "high": ps.max("id"),
+    "first": ps.first("id"),
+    "last": ps.last("i"),
+    "order": ps.udf(Collect, type=pa.string()),
+}
+INPUTS = 3
+
+
+def query(*, ordered: bool = True) -> ps.Query:
+    keep = {name: a for name, a in AGGREGATES.items() if ordered or a.function not in ORDERED}
+    return ps.Query(ps.Window(7, 3), "k", keep)
+
+
+def tuples(rows: int = 40) -> list[pa.RecordBatch]:
+    rng = np.random.default_rng(5)
+    inputs = []
+    for input in range(INPUTS):
+        f = rng.normal(0, 1, rows) * 10.0 ** rng.integers(-200, 200, rows)
+        columns = {
+            "ts": np.sort(rng.integers(0, 60, rows)),
+            "id": [f"{input}.{row}" for row in range(rows)],
+            "k": [[None, "", "a\0b", "zz"][k] for k in rng.integers(0, 4, rows)],
+            "i": rng.integers(-(2**31), 2**31, rows),
+            "f": pa.array(f, mask=rng.random(rows) < 0.1),
+        }
+        inputs.append(pa.RecordBatch.from_pydict(columns, schema=SCHEMA))
+    return inputs
+
+
+def feed(op: ps.Operator, parts: list[pa.RecordBatch], size: int) -> None:
+    """All inputs, in turns of `size` rows."""
+    for start in range(0, max(p.num_rows for p in parts), size):
+        for input, part in enumerate(parts):
+            op.add(input, part.slice(start, size))
+
+
+def finish(op: ps.Operator) -> list[pa.RecordBatch]:
+    for input in range(op.inputs):
+        op.close(input)
+    return list(op)
+
+
+def table(batches: list[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(batches).combine_chunks()
+
+
+def half_way(q: ps.Query, design: str = "mq", threads: int = 2, **options) -> ps.Operator:
+    """An operator that has done what it can with the first halves: tuples pending, windows open, rows out."""
+    op = ps.Operator(q, INPUTS, SCHEMA, design=design, threads=threads, **options)
+    feed(op, [t.slice(0, 20) for t in tuples()], 3)
+    op.heartbeat(1, 60)
+    for _ in patience():
+        if op.stats()["pending"] == op.explain_stall().waiting:
+            break
+    return op
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(DESIGNS, DESIGNS)))
+def test_any_design_goes_on_from_any_other(before, after, nothing_left):
+    ordered = not {before, after} & set(UNORDERED_DESIGNS)
+    q = query(ordered=ordered)
+    firsts, seconds = [t.slice(0, 20) for t in tuples()], [t.slice(20) for t in tuples()]
+    expected = ps.aggregate(q, tuples())
+    with ps.Operator(q, INPUTS, SCHEMA, design=before, threads=3) as op:
+        feed(op, firsts, 4)
+        early = op.poll()
+        blob = op.snapshot()
+        with ps.Operator.restore(q, blob, design=after, threads=2) as other:
+            assert other.stats()["latest"] == op.stats()["latest"]
+            feed(other, seconds, 7)
+            assert table(early + finish(other)).equals(expected)
+        feed(op, seconds, 20)
+        assert table(early + finish(op)).equals(expected)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_reader_that_stalls_does_not_stop_a_snapshot_and_memory_stays_bounded(design):
+    """The sink is full, the output thread waits; snapshots do not let it go on, however many are taken."""
+    q = ps.Query(ps.Window(1), "k", {"n": ps.count()})
+    with ps.Operator(q, 1, SCHEMA, design=design, max_pending=10, threads=2) as op:
+        fed = 0
+        for _ in range(40):
+            try:
+                op.add(0, tuples(1)[0].set_column(0, "ts", pa.array([fed])), timeout=0.02)
+                fed += 1
+            except TimeoutError:
+                blob = op.snapshot()
+        assert fed < 30  # ten pending, up to ten in the output, what was under way
+        with ps.Operator.restore(q, blob, max_pending=5) as other:
+            assert [row["ts"] for b in finish(other) for row in b.to_pylist()] == list(range(fed))
+        assert [row["ts"] for b in finish(op) for row in b.to_pylist()] == list(range(fed))
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_snapshots_while_other_threads_add_and_read(design, nothing_left):
+    """Each snapshot is a moment of the run: with the tuples that came later it gives the whole result."""
+    q = ps.Query(ps.Window(20, 5), "k", {"n": ps.count(), "exact": ps.sum("f")})
+    parts = [t.set_column(0, "ts", pa.array(np.arange(400) * 2)) for t in tuples(400)]
+    expected = ps.aggregate(q, parts)
+    read: list[pa.RecordBatch] = []
+    with ps.Operator(q, INPUTS, SCHEMA, design=design, threads=2, max_pending=50) as op:
+
+        def add(input: int) -> None:
+            for start in range(0, 400, 5):
+                op.add(input, parts[input].slice(start, 5))
+            op.close(input)
+
+        threads = [threading.Thread(target=add, args=(input,)) for input in range(INPUTS)]
+        for t in threads:
+            t.start()
+        moments = []
+        while any(t.is_alive() for t in threads):
+            moments.append((op.snapshot(), len(read)))
+            read += op.poll()
+        read += list(op)
+        for t in threads:
+            t.join()
+    assert table(read).equals(expected)
+    for blob, known in moments[:: max(len(moments) // 5, 1)]:
+        assert table(read[:known] + later(q, blob, parts)).equals(expected)
+
+
+def later(q: ps.Query, blob: bytes, parts: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """What comes out from the snapshot on; timestamps are different, so `latest` tells what it has seen."""
+    with ps.Operator.restore(q, blob, design="tuml-mc", threads=3) as op:
+        for input, latest in enumerate(op.stats()["latest"]):
+            rest = parts[input].slice(0 if latest is None else latest // 2 + 1)
+            if rest.num_rows:
+                op.add(input, rest)
+        return finish(op)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_before_the_first_tuple_and_after_the_last_row(design):
+    q = query(ordered=design not in UNORDERED_DESIGNS)
+    with ps.Operator(q, INPUTS, SCHEMA, design=design) as op:
+        with ps.Operator.restore(q, op.snapshot(), design=design) as other:
+            assert other.stats()["latest"] == [None] * INPUTS
+            feed(other, tuples(), 9)
+            expected = table(finish(other))
+        feed(op, tuples(), 40)
+        assert table(finish(op)).equals(expected)
+        with ps.Operator.restore(q, op.snapshot(), design=design) as other:
+            assert list(other) == []
+            assert other.stats()["rows_out"] == expected.num_rows
+
+
+def test_an_operator_that_failed_or_ended_has_no_snapshot():
+    q = ps.Query(ps.Window(10), None, {"total": ps.sum("v")})
+    op = ps.Operator(q, 1, pa.schema([("ts", pa.int64()), ("v", pa.int64())]))
+    op.add(0, {"ts": [1, 2], "v": [2**62, 2**62]})
+    op.close(0)
+    with pytest.raises(ps.SumOverflowError):
+        list(op)
+    with pytest.raises(ps.SumOverflowError):
+        op.snapshot()
+    op.end()
+    with pytest.raises(ps.ClosedError):
+        op.snapshot()
+
+
+# ---- user objects ----
+
+
+def test_user_objects_need_bytes_both_ways():
+    class Plain:
+        def process_tuple(self, row): ...
+
+        def produce_out_tuple(self): ...
+
+    class HalfWay(Plain):
+        to_bytes = staticmethod(lambda: "text")
+
+    class Wrong(HalfWay):
+        from_bytes = classmethod(lambda cls, _saved: cls())
+
+    for factory, message in (
+        (Plain, r"mine = udf\(Plain\): a snapshot needs .*Plain.to_bytes\(\)"),
+        (HalfWay, r"mine = udf\(HalfWay\): a snapshot needs .*HalfWay.from_bytes\(bytes\)"),
+        (Wrong, r"mine: .*Wrong.to_bytes\(\) gave str, not bytes"),
+    ):
+        with half_way(ps.Query(ps.Window(7), "k", {"mine": ps.udf(factory)})) as op:
+            with pytest.raises(TypeError, match=message):
+                op.snapshot()
+            assert finish(op)  # it goes on
+
+
+def test_from_bytes_that_raises():
+    class Broken(Collect):
+        from_bytes = classmethod(lambda cls, _saved: cls(1 // 0))
+
+    q = ps.Query(ps.Window(7), "k", {"mine": ps.udf(Broken)})
+    with half_way(q) as op:
+        blob = op.snapshot()
+    with pytest.raises(ps.SnapshotError, match="mine: from_bytes raised ZeroDivisionError"):
+        ps.Operator.restore(q, blob)
+
+
+# ---- bytes that are wrong ----
+
+
+def test_another_query_is_refused():
+    with half_way(query()) as op:
+        blob = op.snapshot()
+    other = ps.Query(ps.Window(7, 3), "k", AGGREGATES | {"n": ps.sum("i")})
+    with pytest.raises(ps.SnapshotError, match=r"the snapshot is of another query: aggregates was .*count.*sum"):
+        ps.Operator.restore(other, blob)
+    with pytest.raises(ps.SnapshotError, match=r"another query: window was \[7, 3\] and is \[7, 4\]"):
+        ps.Operator.restore(ps.Query(ps.Window(7, 4), "k", AGGREGATES), blob)
+    with pytest.raises(ps.SnapshotError, match="do not fit the query: column 'x' is missing"):
+        ps.Operator.restore(ps.Query(ps.Window(7, 3), "x", AGGREGATES), blob)
+    with pytest.raises(ValueError, match="'wiml' does not keep"):
+        ps.Operator.restore(query(), blob, design="wiml")
+    with pytest.raises(ValueError, match="max_pending must be"):
+        ps.Operator.restore(query(), blob, max_pending=0)
+
+
+def test_bytes_that_are_no_snapshot():
+    with half_way(query()) as op:
+        blob = op.snapshot()
+    with pytest.raises(TypeError, match="a snapshot is bytes, not str"):
+        ps.Operator.restore(query(), "text")
+    for wrong in (b"", b"x", MAGIC, blob[:-1], blob + b"x", blob[: _HEAD.size], b"PK" + blob[2:]):
+        with pytest.raises(ps.SnapshotError):
+            ps.Operator.restore(query(), wrong)
+    newer = bytearray(blob)
+    newer[8] = VERSION + 1
+    with pytest.raises(ps.SnapshotError, match="has version 2; this pystream reads version 1"):
+        ps.Operator.restore(query(), bytes(newer))
+
+
+def test_every_flipped_bit_and_every_cut_is_noticed():
+    q = query()
+    with half_way(q) as op:
+        blob = op.snapshot()
+    rng = random.Random(1)
+    for _ in range(300):
+        at = rng.randrange(len(blob))
+        flipped = bytearray(blob)
+        flipped[at] ^= 1 << rng.randrange(8)
+        for wrong in (bytes(flipped), blob[:at]):
+            with pytest.raises(ps.SnapshotError):
+                ps.Operator.restore(q, wrong)
+
+
+def resealed(rest: bytes) -> bytes:
+    return _HEAD.pack(MAGIC, VERSION, len(rest), hashlib.sha256(rest).digest()) + rest
+
+
+def harmless(q: ps.Query, blob: bytes) -> bool:
+    """Refused with a SnapshotError, or an operator that runs to its end, if need be with an error. True: refused."""
+    try:
+        op = ps.Operator.restore(q, blob, design="tuml-mc", threads=2)
+    except ps.SnapshotError:
+        return True
+    with op:
+        try:
+            feed(op, [t.slice(30) for t in tuples()], 10)
+            finish(op)
+        except (ps.PystreamError, ValueError, IndexError, KeyError):  # from_bytes of a changed object, a changed schema
+            pass
+    return False
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.deep)])
+def test_bytes_with_a_right_checksum_do_no_harm(seed, nothing_left):
+    """A hostile writer: any change of the contents, the checksum made right again."""
+    q = query()
+    with half_way(q) as op:
+        rest = op.snapshot()[_HEAD.size :]
+    assert not harmless(q, resealed(rest))
+    rng = random.Random(seed)
+    refused = 0
+    for _ in range(400 if seed == 1 else 20_000):
+        wrong = bytearray(rest)
+        for _ in range(rng.choice([1, 1, 1, 5])):
+            at = rng.randrange(len(wrong))
+            kind = rng.randrange(4)
+            if kind == 0:
+                wrong[at] ^= 1 << rng.randrange(8)
+            elif kind == 1:
+                wrong[at : at + 8] = struct.pack("<q", rng.choice([-1, 0, 1, 2**62, 2**63 - 1, -(2**63)]))
+            elif kind == 2:
+                del wrong[at : at + rng.randrange(1, 40)]
+            else:
+                wrong[at:at] = rng.randbytes(rng.randrange(1, 40))
+        refused += harmless(q, resealed(bytes(wrong)))
+    assert refused > 100
+
+
+# ---- memory that runs out ----
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_allocation_may_fail(design, nothing_left):
+    """In snapshot and in restore: MemoryError, nothing leaks, and the first operator goes on."""
+    q = query(ordered=design not in UNORDERED_DESIGNS)
+    expected = ps.aggregate(q, [t.slice(0, 20) for t in tuples()])
+    with half_way(q, design) as op:
+        op.snapshot()  # from now on finished rows lie in Python
+        blob = failing(op.snapshot)
+        restored = failing(lambda: ps.Operator.restore(q, blob, design=design, threads=2))
+        with restored:
+            assert table(finish(restored)).equals(expected)
+        assert table(finish(op)).equals(expected)
+
+
+def failing(call):
+    """Make the first, second, third ... allocation fail, until the call gets through."""
+    done = None
+    before = _native.memory_live()
+    for n in itertools.count(1):
+        try:
+            _native.memory_fail_after(n)
+            done = call()
+        except MemoryError:
+            pass
+        finally:
+            _native.memory_fail_after(0)
+        if done is not None:
+            break
+        if _native.memory_live() > before:
+            gc.collect()
+        assert _native.memory_live() <= before
+    assert n > 3
+    return done
