@@ -18,6 +18,7 @@ ScriptPair == <<<<E(11), E(12), E(13)>>, <<P, D, Q, D, D>>>>
 \* One enqueuer and two dequeuers; two enqueuers and one dequeuer; each does both; a third thread only looks.
 ScriptTwoOut == <<<<E(11), E(12)>>, <<D, D>>, <<D>>>>
 ScriptTwoIn == <<<<E(11)>>, <<E(21)>>, <<D, D>>>>
+ScriptIn == <<<<E(11)>>, <<E(21)>>>>
 ScriptMixed == <<<<E(11), D>>, <<D, E(21)>>, <<D>>>>
 ScriptPeeks == <<<<E(11), E(12)>>, <<D, D>>, <<P>>>>
 ScriptAsks == <<<<E(11)>>, <<D>>, <<Q, P>>>>
