@@ -43,6 +43,7 @@ static ps_code work(worker *w, ps_fault *fault) {
     if (pausing && (dry || w->number == 0)) {
       stand_still(op);
       pausing = false;
+      if (ps_flag_get(&op->cancelled)) break; /* whoever paused us may still be reading */
     }
     code = op->design->step(op, w->number, fault);
     if (code == PS_EMPTY && armed) {
