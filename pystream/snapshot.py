@@ -78,8 +78,8 @@ def describe(query: Query, window: tuple[int, int]) -> dict[str, Any]:
                 "where": None if a.where is None else str(a.where),
                 "factory": getattr(a.factory, "__qualname__", None),
                 "type": None if a.type is None else str(a.type),
-                "native": None if a.native is None else [a.native.state_size, *a.native.columns],
             }
+            | ({"native": [a.native.state_size, *a.native.columns]} if a.native else {})
             for name, a in query.aggregates.items()
         ],
     }
