@@ -724,6 +724,7 @@ At(k, i)    == Events(k)[i]
 Size        == run.window[1]
 Advance     == run.window[2]
 
+
 First(ts)   == IF ts = Forever THEN Forever
                ELSE IF ts < Size THEN 0 ELSE Advance * (((ts - Size) \div Advance) + 1)
 Targets(ts) == {w \in {n * Advance : n \in 0..ts} : First(ts) <= w /\ w <= ts}
