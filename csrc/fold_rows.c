@@ -141,6 +141,7 @@ static ps_code fold_column_rows(ps_fold *f, const fold_column *c, block *k, ps_f
   const fold_picked *p = pick(a, k);
   const uint64_t *bits = NULL;
   if (a->column >= 0 && !type_is_bytes(a->type)) bits = widen(&k->b->columns[a->column], k);
+  assert(bits || c->kind < FOLD_INTEGER || c->kind == FOLD_STRING);
   switch (c->kind) {
     case FOLD_ROWS: break;
     case FOLD_COUNT: fold_counts(c->states, p); break;
