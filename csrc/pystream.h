@@ -10,7 +10,7 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 6 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 7 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
