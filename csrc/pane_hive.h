@@ -38,7 +38,6 @@
 #pragma once
 
 #include "atomics.h"
-#include "edges.h"
 #include "roster.h"
 #include "slice.h"
 #include "tournament.h"
@@ -60,6 +59,11 @@ typedef struct pane {
   bool owns; /* partials hold memory */
   bool held; /* the reader's: the slice is still needed */
 } pane;
+
+/* The windows. */
+typedef struct {
+  uint64_t size, advance;
+} pane_windows;
 
 typedef struct {
   uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
