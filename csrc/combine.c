@@ -246,7 +246,7 @@ static ps_code put_window(ps_fold *f, combine_pass *p, uint64_t start, ps_fault 
 /* The next window that has rows and ends at `until` or before: PS_OK and its start, or PS_EMPTY. */
 static ps_code next_window(const ps_fold *f, const combine_pass *p, uint64_t until, uint64_t *start) {
   if (p->first == p->slices) return PS_EMPTY;
-  *start = pane_first_start(f->windows, p->begin[p->first]);
+  *start = first_start(f->windows, p->begin[p->first]);
   if (*start < f->start_next) *start = f->start_next;
   return *start + f->windows.size <= until ? PS_OK : PS_EMPTY;
 }
@@ -266,7 +266,7 @@ static ps_code step(ps_fold *f, uint64_t start, ps_fault *fault) {
 
 /* All windows up to `until` are out. */
 static ps_code finish_pass(ps_fold *f, uint64_t until) {
-  uint64_t next = until == UINT64_MAX ? UINT64_MAX : pane_first_start(f->windows, until);
+  uint64_t next = until == UINT64_MAX ? UINT64_MAX : first_start(f->windows, until);
   if (next > f->start_next) f->start_next = next;
   combine_end(f);
   return fold_drop_before(f, f->start_next) ? PS_END : PS_NO_MEMORY;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "operator.h"
+#include "pane_window.h"
 
 struct design {
   bool ordered; /* tuples reach the windows in their order: it can run first, last and udf */
@@ -45,12 +46,16 @@ struct design {
   /* While paused (worker.h). Save calls `visit` for every window, starts never decreasing, until it gives false. Load
      takes a window with this state, whose bytes then belong to the design, starts never decreasing: PS_OK,
      PS_NO_MEMORY, or PS_CORRUPT if the window is there already. Number says which udf window is the next. Absorbed: how
-     many tuples of the input, from the oldest that was not passed on, are in their windows; NULL: none. A design
-     without save and load refuses snapshots. */
+     many tuples of the input, from the oldest that was not passed on, are in their windows; NULL: none. */
   bool (*save)(ps_operator *op, window_visit visit, void *context);
   ps_code (*load)(ps_operator *op, int64_t start, const key *k, const uint8_t *state);
   void (*number)(ps_operator *op, int64_t next);
   int64_t (*absorbed)(ps_operator *op, int32_t which);
+
+  /* Designs that keep slices; NULL: the others. Save_slices visits slices as save does windows; what they hold is in no
+     window that is saved. Window takes both in (pane_window_carry). */
+  bool (*save_slices)(ps_operator *op, window_visit visit, void *context);
+  pane_window *(*window)(ps_operator *op);
 
   /* Any thread: fills in out->windows and adds to out->bytes, from counters. */
   void (*stats)(ps_operator *op, ps_stats *out);

@@ -14,22 +14,22 @@ typedef struct {
 } pane_windows;
 
 /* The beginning of the slice that the timestamp lies in. */
-static inline uint64_t pane_last_edge(pane_windows w, uint64_t ts) {
+static inline uint64_t last_edge(pane_windows w, uint64_t ts) {
   uint64_t start = ts / w.advance * w.advance;
   uint64_t end = ts < w.size ? 0 : (ts - w.size) / w.advance * w.advance + w.size;
   return start > end ? start : end;
 }
 
-static inline uint64_t pane_next_edge(pane_windows w, uint64_t edge) {
+static inline uint64_t next_edge(pane_windows w, uint64_t edge) {
   uint64_t start = (edge / w.advance + 1) * w.advance;
   uint64_t end = edge < w.size ? w.size : ((edge - w.size) / w.advance + 1) * w.advance + w.size;
   return start < end ? start : end;
 }
 
 /* Whether tuples of the slice that begins here are in some window. */
-static inline bool pane_is_covered(pane_windows w, uint64_t begin) { return begin % w.advance < w.size; }
+static inline bool is_covered(pane_windows w, uint64_t begin) { return begin % w.advance < w.size; }
 
 /* The start of the first window that covers a slice. */
-static inline uint64_t pane_first_start(pane_windows w, uint64_t begin) {
+static inline uint64_t first_start(pane_windows w, uint64_t begin) {
   return begin < w.size ? 0 : ((begin - w.size) / w.advance + 1) * w.advance;
 }

@@ -50,10 +50,10 @@ static bool check_slices(const intake *in, bool held) {
   for (int64_t row = 0; row < in->b->rows; row++) {
     uint64_t begin = (uint64_t)number_at(in->b, 0, row);
     if (begin == known) continue;
-    if (begin > INT64_MAX || pane_last_edge(w, begin) != begin || !pane_is_covered(w, begin)) {
+    if (begin > INT64_MAX || last_edge(w, begin) != begin || !is_covered(w, begin)) {
       return refuse(in, row, -1, PS_BAD_SLICE);
     }
-    if ((held ? begin : pane_first_start(w, begin)) < in->f->start_next) return refuse(in, row, -1, PS_BAD_LATE);
+    if ((held ? begin : first_start(w, begin)) < in->f->start_next) return refuse(in, row, -1, PS_BAD_LATE);
     known = begin;
   }
   return true;
@@ -123,7 +123,7 @@ static bool check_places(const intake *in, int32_t a, int32_t from) {
     bool ok = true;
     for (int32_t i = 1; i <= 3; i++) ok = ok && !column_is_null(&b->columns[from + i], row);
     uint64_t begin = (uint64_t)number_at(b, 0, row), ts = ok ? (uint64_t)number_at(b, from + 1, row) : 0;
-    ok = ok && ts >= begin && ts < pane_next_edge(in->f->windows, begin) && ts <= INT64_MAX;
+    ok = ok && ts >= begin && ts < next_edge(in->f->windows, begin) && ts <= INT64_MAX;
     if (!ok) return refuse(in, row, a, PS_BAD_PLACE);
   }
   return true;

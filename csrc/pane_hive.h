@@ -3,9 +3,9 @@
  *
  * Ours, not in the paper; spec/PaneHive.tla is the text to read first, and the labels there are the AT(...) here.
  *
- * Slices   lie between edges, and edges are the starts and the ends of windows: a window covers all tuples of a slice
- * or none. Window [s, s + size) is the slices that begin in it. Roles    each input has one thread at a time
- * (pane_hive_add, _heartbeat, _close); one reader (pane_hive_next, _combine, _drop). Their calls may all run together.
+ * Slices   lie between edges, the starts and the ends of windows (pane.h).
+ * Roles    each input has one thread at a time (pane_hive_add, _heartbeat, _close); one reader (pane_hive_next,
+ *          _combine, _drop). Their calls may all run together.
  *
  *            add  heartbeat  close  next  combine  drop
  *   an input  1       1        1    yes     yes     yes     (1: one at a time)
@@ -32,38 +32,12 @@
  *   G3  exact: what is complete is delivered, without waiting for more
  * Progress   inputs are wait-free but for memory allocation; the reader reads on only past nodes that were published.
  *
- * The reader's cost   A slice enters the totals of its keys once and leaves them once (partial.h), whatever the number
- * of windows it is in. Memory: open slices x their keys, and one total per key number.
+ * How the reader makes windows of slices, and at what cost: pane_window.h. Snapshots: pane_save.h.
  */
 #pragma once
 
-#include "atomics.h"
-#include "roster.h"
-#include "slice.h"
+#include "pane_window.h"
 #include "tournament.h"
-
-#define PANE_FOREVER UINT64_MAX
-
-typedef struct pane_slab pane_slab;
-
-typedef struct pane {
-  _Alignas(16) cell next; /* the packed slice begins behind the node */
-  pane_slab *slab;
-  uint64_t begin;    /* of the slice */
-  uint64_t position; /* the edge that the input has come to; PANE_FOREVER: closed */
-  int64_t through;   /* tuples of the input, from its beginning to the end of the slice */
-  int64_t n;         /* keys in the slice */
-  int64_t limit;     /* above all its key numbers */
-  uint64_t plain;    /* of its data: see slice.h */
-  int32_t input;
-  bool owns; /* partials hold memory */
-  bool held; /* the reader's: the slice is still needed */
-} pane;
-
-/* The windows. */
-typedef struct {
-  uint64_t size, advance;
-} pane_windows;
 
 typedef struct {
   uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
@@ -78,36 +52,14 @@ typedef struct {
 } pane_input;
 
 typedef struct {
-  pane **cursor;                              /* the last node that was read of each input */
-  tournament seen;                            /* and its position */
-  pane **held;                                /* ring of the nodes whose slices are still needed, by begin */
-  int64_t held_capacity;                      /* a power of two, or 0 */
-  uint64_t held_first, held_turned, held_end; /* those before `turned` are in the front stacks: see partial.h */
-  int64_t partials;                           /* in the nodes held */
-  uint64_t due;        /* end of the first window that is not delivered and has tuples; PANE_FOREVER: none */
-  uint64_t start_next; /* the lowest start of a window that is not delivered */
-  int64_t *rows;       /* tuples of each key number in the window */
-  partial_totals *totals;
-  int64_t capacity; /* key numbers there is room for */
-  roster roster;
-} pane_reader;
-
-typedef struct {
-  pane_windows windows;
-  const aggregates *functions;
-  const partial_kind **kinds;
-  bool stacked; /* some function needs the two stacks */
+  pane_plan plan;
   int32_t inputs;
   pane_input *input;
-  pane_reader reader;
+  uint8_t apart[64];  /* what the inputs read from what the reader writes */
+  pane **cursor;      /* the reader's: the last node that was read of each input */
+  tournament seen;    /* the reader's: and its position */
+  pane_window window; /* the reader's */
 } pane_hive;
-
-/* The key columns. */
-typedef struct {
-  const key_table *table;
-  int32_t columns;
-  const ps_type *types;
-} pane_keys;
 
 /* False when out of memory. */
 bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const pane_keys *keys,
@@ -122,11 +74,11 @@ bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *
 bool pane_hive_heartbeat(pane_hive *h, int32_t input, uint64_t ts);
 bool pane_hive_close(pane_hive *h, int32_t input);
 
-/* The reader. Next: PS_OK, the window at *start is complete; PS_EMPTY, none is; PS_END, none will be; PS_NO_MEMORY.
-   After PS_OK, combine puts the window's rows out, and drop goes on behind it; a failed combine may be repeated. */
-ps_code pane_hive_next(pane_hive *h, int64_t *start);
-ps_code pane_hive_combine(pane_hive *h, int64_t start, out_rows *rows, ps_fault *fault);
-ps_code pane_hive_drop(pane_hive *h, int64_t start);
+/* The reader. Next: PS_OK, a window is complete; PS_EMPTY, none is; PS_END, none will be; PS_NO_MEMORY. After PS_OK,
+   combine puts the window's rows out, and drop goes on behind it. */
+ps_code pane_hive_next(pane_hive *h);
+ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault);
+ps_code pane_hive_drop(pane_hive *h);
 
 /* The reader: tuples of the input in the slices that have been read so far. */
 int64_t pane_hive_through(const pane_hive *h, int32_t input);

@@ -351,3 +351,67 @@ ps_code partial_finish(const aggregate *a, const partial_totals *t, const partia
   }
   return a->function == PS_MIN || a->function == PS_MAX ? finish_least(&f) : finish_placed(&f);
 }
+
+/* ---- snapshots ---- */
+
+static bool is_within(uint64_t when, uint64_t input, partial_place until) {
+  return input < PARTIAL_INPUT || when < until.when || (when == until.when && input <= until.input);
+}
+
+static void placed_save(const placed_partial *s, partial_place until, value_state *to) {
+  if (s->when && is_within(s->when, s->input, until)) *to = (value_state){.bits = s->bits, .n = 1};
+}
+
+static void bytes_save(const aggregate *a, const partial_totals *t, uint32_t k, partial_place until, bytes_state *to) {
+  finish f = {.a = a, .t = t};
+  const bytes_partial *s = bytes_total(&f, k);
+  bool placed = a->function == PS_FIRST || a->function == PS_LAST;
+  if (!s->when || (placed && !is_within(s->when, s->input, until))) return;
+  *to = (bytes_state){.data = (uint8_t *)(uintptr_t)s->data, .length = s->length, .any = true};
+}
+
+static void least_save(const aggregate *a, const least_partial *s, value_state *to) {
+  uint64_t flip = a->function == PS_MAX ? UINT64_MAX : 0;
+  if (s->present) *to = (value_state){.bits = value_unordered(s->word ^ flip, a->type), .n = 1};
+}
+
+void partial_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
+                  void *state) {
+  const partial_kind *kind = partial_kind_of(a);
+  memset(state, 0, a->size);
+  if (kind->size == 0) {
+    *(int64_t *)state = rows;
+  } else if (!kind->stacked) {
+    assert(a->size == kind->size);
+    memcpy(state, (const uint8_t *)t->total + k * kind->size, kind->size);
+  } else if (kind->is_bytes) {
+    bytes_save(a, t, k, until, state);
+  } else if (a->function == PS_MIN || a->function == PS_MAX) {
+    least_save(a, least_total(t, k), state);
+  } else {
+    placed_save(a->function == PS_FIRST ? first_total(t, k) : last_total(t, k), until, state);
+  }
+}
+
+static void value_load(const aggregate *a, const value_state *s, partial_place place, void *partial) {
+  if (!s->n) return;
+  if (a->function == PS_MIN || a->function == PS_MAX) {
+    uint64_t flip = a->function == PS_MAX ? UINT64_MAX : 0;
+    *(least_partial *)partial = (least_partial){value_ordered(value_canonical(s->bits, a->type), a->type) ^ flip, 1};
+  } else {
+    *(placed_partial *)partial = (placed_partial){place.when, place.input, s->bits};
+  }
+}
+
+void partial_load(const aggregate *a, const void *state, partial_place place, void *partial) {
+  const partial_kind *kind = partial_kind_of(a);
+  const bytes_state *string = state;
+  memset(partial, 0, kind->size);
+  if (!kind->stacked) {
+    memcpy(partial, state, kind->size);
+  } else if (!kind->is_bytes) {
+    value_load(a, state, place, partial);
+  } else if (string->any) {
+    *(bytes_partial *)partial = (bytes_partial){place.when, place.input, string->data, string->length};
+  }
+}

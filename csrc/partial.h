@@ -28,9 +28,12 @@ typedef struct {
   uint64_t present;
 } least_partial;
 
+/* Whose a partial is, in the order of tuples of one timestamp: what came with a snapshot is before what comes later. */
+enum { PARTIAL_OF_WINDOW, PARTIAL_OF_SLICE, PARTIAL_INPUT };
+
 typedef struct {
-  uint64_t when; /* ts + 1; 0: none */
-  uint64_t input;
+  uint64_t when;  /* ts + 1; 0: none */
+  uint64_t input; /* PARTIAL_INPUT + its number, or one of those before it */
   uint64_t bits;
 } placed_partial;
 
@@ -72,6 +75,19 @@ const partial_kind *partial_kind_of(const aggregate *a);
 
 /* Frees what the partials hold. */
 void partial_drop(const partial_kind *kind, void *partials, int64_t n);
+
+/* A place in the order of tuples. */
+typedef struct {
+  uint64_t when; /* ts + 1 */
+  uint64_t input;
+} partial_place;
+
+/* Snapshots: a key's total as the state of aggregate.h, which refers to the total's memory, and back; `rows` of the
+   key. Tuples behind `until` will be added again: they have been taken out of the sums, and for min and max it does not
+   matter. A first or last behind it is left out: of those before it there is none, or it will be replaced. */
+void partial_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
+                  void *state);
+void partial_load(const aggregate *a, const void *state, partial_place place, void *partial);
 
 /* Puts the results of the keys into column `to`, as rows to come. PS_OVERFLOW leaves the first row that failed in *row.
  */

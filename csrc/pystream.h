@@ -25,7 +25,6 @@ typedef enum {
   PS_OVERFLOW,   /* a sum of integers left int64: ps_fault says in which window and aggregate */
   PS_UDF_FAILED, /* a native udf gave a code other than 0: ps_fault says which, and in which window and aggregate */
   PS_CORRUPT,    /* load: not what save gives for this query */
-  PS_REFUSED,    /* save, load: the design cannot do this */
   PS_PAUSED      /* never leaves the core: a step gave way to a pause */
 } ps_code;
 
@@ -218,13 +217,19 @@ void ps_operator_resume(ps_operator *op);
    is that of PS_UDF, ordered by start. */
 ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out);
 
+/* While paused: slices in the same columns, of a design that keeps such. Start is where a slice begins; of the windows
+   that start at *start_next or later it is in all that cover it. In the order of tuples slices come behind windows. */
+ps_code ps_operator_save_slices(ps_operator *op, struct ArrowArray *out, int64_t *start_next);
+
 /* While paused: the tuples of an input that are in no window yet, as columns batch number, row, and the query's
    columns, widened as in output. */
 ps_code ps_operator_save_pending(ps_operator *op, int32_t input, struct ArrowArray *out);
 
-/* While paused, into an operator that has been given nothing: the first three columns of save_windows, without nulls;
-   the row becomes the number. PS_CORRUPT: the row is in fault; then the operator must be freed. */
-ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, ps_fault *fault);
+/* While paused, into an operator that has been given nothing: the first three columns of save_windows and of
+   save_slices, without nulls; a window's row becomes its number. PS_CORRUPT: the row is in fault, that of a slice
+   counted on from the windows; then the operator must be freed. */
+ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, const struct ArrowArray *slices,
+                                 int64_t start_next, ps_fault *fault);
 
 /* Changes max_pending. */
 void ps_operator_limit(ps_operator *op, int64_t max_pending);

@@ -8,7 +8,7 @@
 #endif
 
 bool slice_init(slice *s, const aggregates *functions, const partial_kind **kinds, int32_t input) {
-  *s = (slice){.functions = functions, .kinds = kinds, .input = (uint64_t)input};
+  *s = (slice){.functions = functions, .kinds = kinds, .input = PARTIAL_INPUT + (uint64_t)input};
   s->columns = memory_new((size_t)functions->n * sizeof *s->columns);
   s->copies = memory_new((size_t)functions->n * sizeof *s->copies);
   if (s->columns && s->copies) return true;
@@ -329,16 +329,20 @@ static size_t column_size(const partial_kind *kind, int64_t n, bool plain) {
 
 static bool bit_of(uint64_t plain, int32_t a) { return a < 64 && (plain >> a & 1); }
 
+size_t packed_size(const aggregates *functions, const partial_kind *const *kinds, int64_t n, uint64_t plain) {
+  size_t size = packed_round((size_t)n * sizeof(uint32_t)) + packed_round((size_t)n * sizeof(int64_t));
+  for (int32_t a = 0; a < functions->n; a++) size += column_size(kinds[a], n, bit_of(plain, a));
+  return size;
+}
+
 size_t slice_packed_size(const slice *s, uint64_t *plain) {
-  size_t n = (size_t)s->n, size = packed_round(n * sizeof *s->keys) + packed_round(n * sizeof *s->rows);
+  size_t strings = 0;
   *plain = 0;
   for (int32_t a = 0; a < s->functions->n; a++) {
-    bool is = is_plain(s, a);
-    if (is) *plain |= UINT64_C(1) << a;
-    size += column_size(s->kinds[a], s->n, is);
-    if (s->kinds[a]->is_bytes) size += packed_round((size_t)bytes_total(s, a));
+    if (is_plain(s, a)) *plain |= UINT64_C(1) << a;
+    if (s->kinds[a]->is_bytes) strings += packed_round((size_t)bytes_total(s, a));
   }
-  return size;
+  return packed_size(s->functions, s->kinds, s->n, *plain) + strings;
 }
 
 packed packed_view(void *place, int64_t n, uint64_t plain) {
@@ -377,7 +381,7 @@ static void pack_plain(const slice *s, int32_t a, int128 *to) {
   }
 }
 
-void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
+void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
   packed p = packed_view(place, s->n, plain);
   *owns = false;
   if (s->n == 0) return;
@@ -398,5 +402,9 @@ void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
     partial_list list = packed_next(&p, s->kinds[a], a, &again);
     if (s->kinds[a]->is_bytes) at = pack_bytes(list.partials, s->n, at);
   }
+}
+
+void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
+  slice_pack_copy(s, place, plain, owns);
   s->n = 0;
 }

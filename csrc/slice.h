@@ -25,7 +25,7 @@ typedef struct {
 typedef struct {
   const aggregates *functions;
   const partial_kind **kinds; /* of each aggregate */
-  uint64_t input;
+  uint64_t input;             /* PARTIAL_INPUT + its number */
   int64_t n, capacity;
   uint32_t *keys;
   int64_t *rows;
@@ -59,10 +59,15 @@ static inline size_t packed_round(size_t size) { return (size + 15) / 16 * 16; }
 
 packed packed_view(void *place, int64_t n, uint64_t plain);
 
+/* Its size, without the bytes of strings. */
+size_t packed_size(const aggregates *functions, const partial_kind *const *kinds, int64_t n, uint64_t plain);
+
 /* The partials of aggregate a; going through all of them, `at` starts at p->columns and moves on. */
 partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at);
 
 /* Packing in two steps: which sums are plain and how many bytes it takes; then the move to `place`, which is as large
-   as that and aligned to 16 bytes, and leaves the slice empty. *owns says whether partials in it hold memory. */
+   as that and aligned to 16 bytes, and leaves the slice empty. *owns says whether partials in it hold memory.
+   slice_pack_copy leaves the slice as it is; such memory stays the slice's. */
 size_t slice_packed_size(const slice *s, uint64_t *plain);
 void slice_pack(slice *s, void *place, uint64_t plain, bool *owns);
+void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns);

@@ -2,7 +2,7 @@
    windows. See operator.h and pane_hive.h. */
 #include "design.h"
 #include "key_number.h"
-#include "pane_hive.h"
+#include "pane_save.h"
 
 typedef struct {
   key_numbers numbers;
@@ -30,11 +30,13 @@ static int32_t sliced_workers(int32_t threads) {
   return 1;
 }
 
+static pane_keys keys_of(const ps_operator *op) { return (pane_keys){&op->key_table, op->keys, op->column_types + 1}; }
+
 static bool sliced_init(ps_operator *op) {
   sliced *s = op->state = memory_new(sizeof *s + (size_t)op->inputs * sizeof s->input[0]);
   if (!s) return false;
   pane_windows windows = {(uint64_t)op->size, (uint64_t)op->advance};
-  pane_keys keys = {&op->key_table, op->keys, op->column_types + 1};
+  pane_keys keys = keys_of(op);
   if (!pane_hive_init(&s->hive, windows, &op->functions, &keys, op->inputs)) {
     memory_free(s);
     return false;
@@ -146,31 +148,76 @@ static bool settle_read(ps_operator *op) {
   return operator_settle(op);
 }
 
-static ps_code put_out(ps_operator *op, int64_t start, ps_fault *fault) {
+static ps_code put_out(ps_operator *op, ps_fault *fault) {
   sliced *s = op->state;
   if (!settle_read(op)) return PS_NO_MEMORY;
   ps_code code = sink_lock(&op->sink);
   if (code != PS_OK) return code;
-  code = pane_hive_combine(&s->hive, start, &op->sink.rows, fault);
+  code = pane_hive_combine(&s->hive, &op->sink.rows, fault);
   sink_unlock(&op->sink);
-  if (code == PS_OK) code = pane_hive_drop(&s->hive, start);
-  ps_counter_set(&s->open, s->hive.reader.partials);
+  if (code == PS_OK) code = pane_hive_drop(&s->hive);
+  ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
   return code;
 }
 
 static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
   (void)number;
   sliced *s = op->state;
-  int64_t start = 0;
-  ps_code code = pane_hive_next(&s->hive, &start);
-  if (code == PS_OK) return put_out(op, start, fault);
+  ps_code code = pane_hive_next(&s->hive);
+  if (code == PS_OK) return put_out(op, fault);
   if (code == PS_NO_MEMORY) return code;
   frontier f = look(s, op);
-  code = pane_hive_next(&s->hive, &start); /* once more: what came before the look */
-  if (code == PS_OK) return put_out(op, start, fault);
+  code = pane_hive_next(&s->hive); /* once more: what came before the look */
+  if (code == PS_OK) return put_out(op, fault);
   if (code == PS_NO_MEMORY || !settle_ready(op, f)) return PS_NO_MEMORY;
-  ps_counter_set(&s->open, s->hive.reader.partials);
+  ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
   return code;
+}
+
+/* ---- snapshots: what is ready is in slices, what is not is pending, although it has been folded (pane_save.h) ---- */
+
+static int64_t sliced_absorbed(ps_operator *op, int32_t which) {
+  frontier f = look(op->state, op);
+  ledger_view view = ledger_look(&op->input[which].ledger, which <= f.input ? f.ts : f.ts - 1);
+  return view.held - view.above - op->input[which].passed;
+}
+
+static bool owe(ps_operator *op, pane_saver *saver, int32_t which) {
+  key_numbers *n = &((sliced *)op->state)->input[which].numbers;
+  int64_t ready = op->input[which].passed + sliced_absorbed(op, which);
+  for (const batch *b = op->input[which].ledger.first; b; b = b->next) {
+    int64_t skip = ready < b->rows_left ? ready : b->rows_left, from = b->rows - b->rows_left + skip;
+    ready -= skip;
+    if (from == b->rows) continue;
+    if (!key_numbers_fill(n, b) || !pane_saver_owe(saver, which, b, n->numbers, from, n->limit)) return false;
+  }
+  return true;
+}
+
+static bool sliced_save_slices(ps_operator *op, window_visit visit, void *context) {
+  sliced *s = op->state;
+  frontier f = look(s, op);
+  pane_saver saver;
+  pane_keys keys = keys_of(op);
+  partial_place until = {(uint64_t)f.ts + 1, PARTIAL_INPUT + (uint64_t)f.input};
+  if (!pane_saver_init(&saver, &s->hive, &keys, until)) return false;
+  bool ok = true;
+  for (int32_t i = 0; ok && i < op->inputs; i++) ok = owe(op, &saver, i);
+  ok = ok && pane_saver_run(&saver, visit, context);
+  pane_saver_free(&saver);
+  return ok;
+}
+
+static pane_window *sliced_window(ps_operator *op) { return &((sliced *)op->state)->hive.window; }
+
+/* Windows that came with a snapshot and are not out yet. */
+static bool sliced_save(ps_operator *op, window_visit visit, void *context) {
+  return pane_window_each(sliced_window(op), visit, context);
+}
+
+static ps_code sliced_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  pane_window *w = sliced_window(op);
+  return pane_window_carry(w, &w->windows, start, k, state);
 }
 
 static void sliced_stats(ps_operator *op, ps_stats *out) {
@@ -190,5 +237,10 @@ const design sliced_design = {
     .heartbeat = sliced_heartbeat,
     .close = sliced_close,
     .step = sliced_step,
+    .save = sliced_save,
+    .load = sliced_load,
+    .absorbed = sliced_absorbed,
+    .window = sliced_window,
+    .save_slices = sliced_save_slices,
     .stats = sliced_stats,
 };

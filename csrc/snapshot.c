@@ -17,7 +17,6 @@ static void give_turns(ps_operator *op) {
 }
 
 ps_code ps_operator_pause(ps_operator *op) {
-  if (!op->design->save || !op->design->load) return PS_REFUSED;
   for (int32_t i = 0; i < op->inputs; i++) pthread_mutex_lock(&op->input[i].turn);
   ps_code code = workers_pause(op);
   if (code != PS_OK) give_turns(op);
@@ -66,13 +65,25 @@ static bool save_window(void *context, int64_t start, const key *k, const uint8_
   return ok;
 }
 
-ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out) {
+typedef bool (*saving)(ps_operator *op, window_visit visit, void *context);
+
+/* NULL: nothing is to be saved. */
+static ps_code save_states(ps_operator *op, saving save, struct ArrowArray *out) {
   static const bool is_bytes[WINDOW_COLUMNS] = {[KEY] = true, [STATE] = true};
   window_saver s = {.functions = &op->functions};
   if (!out_rows_init(&s.rows, WINDOW_COLUMNS, is_bytes)) return PS_NO_MEMORY;
-  bool ok = op->design->save(op, save_window, &s);
+  bool ok = !save || save(op, save_window, &s);
   memory_free(s.buffer.data);
   return hand_over(&s.rows, ok, out);
+}
+
+ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out) {
+  return save_states(op, op->design->save, out);
+}
+
+ps_code ps_operator_save_slices(ps_operator *op, struct ArrowArray *out, int64_t *start_next) {
+  *start_next = op->design->window ? (int64_t)op->design->window(op)->start_next : 0;
+  return save_states(op, op->design->save_slices, out);
 }
 
 static bool save_value(out_rows *rows, int32_t to, const column *c, int64_t row) {
@@ -146,36 +157,129 @@ static bool key_is_right(const ps_operator *op, bytes k) {
   return at == end;
 }
 
-static ps_code load_window(ps_operator *op, int64_t start, bytes key_bytes, bytes state_bytes, uint8_t *state,
-                           int64_t number) {
-  if (start < 0 || start % op->advance != 0 || !key_is_right(op, key_bytes)) return PS_CORRUPT;
+/* Where states go: to the design as windows, or into one of the lists of a pane_window. */
+typedef struct {
+  ps_operator *op;
+  pane_window *window; /* NULL: to the design */
+  carried *list;
+  uint8_t *state; /* room for one */
+} target;
+
+static ps_code load_state(const target *to, int64_t start, bytes key_bytes, bytes saved, int64_t number) {
+  ps_operator *op = to->op;
+  if (start < 0 || !key_is_right(op, key_bytes)) return PS_CORRUPT;
+  if (!to->window && start % op->advance != 0) return PS_CORRUPT;
   const key *k = key_table_key(&op->key_table, key_bytes.data, key_bytes.length);
   if (!k) return PS_NO_MEMORY;
-  memset(state, 0, (size_t)op->functions.state_size);
-  ps_code code = state_load(&op->functions, state_bytes, state);
+  memset(to->state, 0, (size_t)op->functions.state_size);
+  ps_code code = state_load(&op->functions, saved, to->state);
   if (code != PS_OK) return code;
-  if (op->functions.udf >= 0) *aggregates_udf_window(&op->functions, state) = number;
-  code = op->design->load(op, start, k, state);
-  if (code != PS_OK) aggregates_drop(&op->functions, state);
+  if (op->functions.udf >= 0) *aggregates_udf_window(&op->functions, to->state) = number;
+  code = to->window ? pane_window_carry(to->window, to->list, start, k, to->state)
+                    : op->design->load(op, start, k, to->state);
+  if (code != PS_OK) aggregates_drop(&op->functions, to->state);
   return code;
 }
 
-ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, ps_fault *fault) {
+/* fault->row counts on. */
+static ps_code load_states(const target *to, const struct ArrowArray *saved, ps_fault *fault) {
   static const ps_type types[] = {[START] = PS_I64, [KEY] = PS_BYTES64, [STATE] = PS_BYTES64};
-  batch *b = batch_new(windows, NUMBER, types);
-  uint8_t *state = memory_new((size_t)op->functions.state_size);
-  ps_code code = b && state ? PS_OK : PS_NO_MEMORY;
+  batch *b = batch_new(saved, NUMBER, types);
+  ps_code code = b ? PS_OK : PS_NO_MEMORY;
   for (int64_t row = 0; code == PS_OK && row < b->rows; row++) {
-    fault->row = row;
-    if (row > 0 && batch_ts(b, row) < batch_ts(b, row - 1)) {
-      code = PS_CORRUPT;
-      break;
-    }
-    code = load_window(op, batch_ts(b, row), column_bytes(&b->columns[KEY], row), column_bytes(&b->columns[STATE], row),
-                       state, row);
+    bool falls = row > 0 && batch_ts(b, row) < batch_ts(b, row - 1);
+    const column *keys = &b->columns[KEY], *states = &b->columns[STATE];
+    code =
+        falls ? PS_CORRUPT : load_state(to, batch_ts(b, row), column_bytes(keys, row), column_bytes(states, row), row);
+    if (code == PS_OK) fault->row++;
   }
-  if (code == PS_OK && op->design->number) op->design->number(op, b->rows);
-  memory_free(state);
-  batch_free(b); /* the buffers are still the caller's */
+  if (b) batch_free(b); /* the buffers are still the caller's */
+  return code;
+}
+
+/* ---- slices: to a design that keeps none, as the windows that they make ---- */
+
+typedef struct {
+  const target *to;
+  uint8_t *state;
+  byte_buffer buffer;
+} window_maker;
+
+/* One row of the window that is open. */
+static ps_code make_window(window_maker *m, const pane_window *w, int64_t start, uint32_t number) {
+  const aggregates *f = w->plan->functions;
+  const partial_place all = {UINT64_MAX, UINT64_MAX};
+  for (int32_t a = 0; a < f->n; a++) {
+    partial_save(&f->each[a], &w->totals[a], number, w->rows[number], all, m->state + f->each[a].offset);
+  }
+  const key *k = key_table_at(w->roster.table, number);
+  if (!state_save(f, m->state, &m->buffer)) return PS_NO_MEMORY;
+  return load_state(m->to, start, (bytes){k->data, k->length}, (bytes){m->buffer.data, m->buffer.length}, 0);
+}
+
+static ps_code make_windows(window_maker *m, pane_window *w) {
+  bool ok = pane_window_look(w);
+  ps_code code = PS_OK;
+  while (ok && code == PS_OK && w->due < PANE_FOREVER) {
+    int64_t n = 0, start = (int64_t)(w->due - w->plan->windows.size);
+    ok = pane_window_open(w, &n);
+    for (int64_t i = 0; ok && code == PS_OK && i < n; i++) code = make_window(m, w, start, w->roster.live[i]);
+    ok = ok && pane_window_close(w);
+    pane_window_pass(w);
+    while (pane_window_leave(w, &ok)) continue;
+    ok = pane_window_look(w) && ok;
+  }
+  return ok ? code : PS_NO_MEMORY;
+}
+
+typedef struct {
+  const struct ArrowArray *windows, *slices;
+  int64_t start_next;
+} saved;
+
+static ps_code carry(const target *to, pane_window *w, saved from, ps_fault *fault) {
+  target windows = {to->op, w, &w->windows, to->state}, slices = {to->op, w, &w->slices, to->state};
+  if (from.start_next < 0 || from.start_next % to->op->advance != 0) return PS_CORRUPT;
+  w->start_next = (uint64_t)from.start_next;
+  ps_code code = load_states(&windows, from.windows, fault);
+  return code == PS_OK ? load_states(&slices, from.slices, fault) : code;
+}
+
+static ps_code load_expanded(const target *to, saved from, ps_fault *fault) {
+  ps_operator *op = to->op;
+  for (int32_t a = 0; a < op->functions.n; a++) {
+    if (!partial_kind_of(&op->functions.each[a])) return PS_CORRUPT; /* no design has slices of it */
+  }
+  pane_plan plan;
+  pane_window w;
+  pane_keys keys = {&op->key_table, op->keys, op->column_types + 1};
+  if (!pane_plan_init(&plan, (pane_windows){(uint64_t)op->size, (uint64_t)op->advance}, &op->functions)) {
+    return PS_NO_MEMORY;
+  }
+  bool made = pane_window_init(&w, &plan, &keys);
+  window_maker m = {to, memory_new((size_t)op->functions.state_size), {0}};
+  ps_code code = made && m.state ? carry(to, &w, from, fault) : PS_NO_MEMORY;
+  if (code == PS_OK) code = make_windows(&m, &w);
+  if (made) pane_window_free(&w);
+  memory_free(m.state);
+  memory_free(m.buffer.data);
+  pane_plan_free(&plan);
+  return code;
+}
+
+static ps_code load(const target *to, saved from, ps_fault *fault) {
+  pane_window *w = to->op->design->window ? to->op->design->window(to->op) : NULL;
+  if (!w && from.slices->length > 0) return load_expanded(to, from, fault);
+  if (!w) return load_states(to, from.windows, fault);
+  ps_code code = carry(to, w, from, fault);
+  return code == PS_OK && !pane_window_look(w) ? PS_NO_MEMORY : code;
+}
+
+ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, const struct ArrowArray *slices,
+                                 int64_t start_next, ps_fault *fault) {
+  target to = {.op = op, .state = memory_new((size_t)op->functions.state_size)};
+  ps_code code = to.state ? load(&to, (saved){windows, slices, start_next}, fault) : PS_NO_MEMORY;
+  if (code == PS_OK && op->design->number) op->design->number(op, windows->length);
+  memory_free(to.state);
   return code;
 }

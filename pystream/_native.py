@@ -197,8 +197,6 @@ class Handle:
     def pause(self) -> None:
         """Let everything stand still until `resume`, which the same thread must call."""
         code = lib.ps_operator_pause(self._op)
-        if code == lib.PS_REFUSED:
-            raise NotImplementedError("this design has no snapshots yet")
         if code != lib.PS_OK:
             raise Fault(code, ffi.new("ps_fault *"))
 
@@ -212,17 +210,24 @@ class Handle:
         _raise_if_broken(lib.ps_operator_save_windows(self._operator, out))
         return _import(out, SAVED_WINDOWS)
 
+    def save_slices(self) -> tuple[pa.RecordBatch, int]:
+        """The slices, in the same columns, and the lowest start of a window that is not out yet."""
+        out, start_next = _new_array(), ffi.new("int64_t *")
+        _raise_if_broken(lib.ps_operator_save_slices(self._operator, out, start_next))
+        return _import(out, SAVED_WINDOWS), start_next[0]
+
     def save_pending(self, input: int, schema: pa.Schema) -> pa.RecordBatch:
         """The tuples of an input that are in no window yet: batch number, row, and the columns that C has."""
         out = _new_array()
         _raise_if_broken(lib.ps_operator_save_pending(self._operator, input, out))
         return _import(out, pa.schema([*SAVED_TUPLE, *schema]))
 
-    def load_windows(self, windows: pa.RecordBatch) -> None:
-        """Put saved windows into an operator that is new."""
-        array, fault = _new_array(), ffi.new("ps_fault *")
-        windows._export_to_c(int(ffi.cast("uintptr_t", array)))
-        code = lib.ps_operator_load_windows(self._operator, array, fault)
+    def load_windows(self, windows: pa.RecordBatch, slices: pa.RecordBatch, start_next: int) -> None:
+        """Put saved windows and slices into an operator that is new."""
+        arrays, fault = (_new_array(), _new_array()), ffi.new("ps_fault *")
+        for batch, array in zip((windows, slices), arrays, strict=True):
+            batch._export_to_c(int(ffi.cast("uintptr_t", array)))
+        code = lib.ps_operator_load_windows(self._operator, *arrays, start_next, fault)
         _raise_if_broken(code)
         if code != lib.PS_OK:
             raise Fault(code, fault)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pystream.errors import ClosedError, SchemaError
 from pystream.ingest import batches
-from pystream.operator import AUTO_AGGREGATE, Operator, fastest
+from pystream.operator import Operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,6 @@ def results(
     if isinstance(inputs, pa.Table | pa.RecordBatch | dict) or not hasattr(inputs, "__iter__"):
         raise TypeError("inputs is a list of inputs: aggregate(query, [table]) for one")
     readers = [_Reader(i, source) for i, source in enumerate(inputs)]
-    design = fastest(AUTO_AGGREGATE, query) if design == "auto" else design
     if not readers:
         raise ValueError("aggregate needs at least one input")
     try:

@@ -46,13 +46,8 @@ ORDERED = ("first", "last", "udf", "native_udf")
 CANNOT = {"wiml": ORDERED, "sliced": ("udf", "native_udf")}
 UNORDERED_DESIGNS = tuple(CANNOT)
 
-#: Designs whose state cannot be saved.
-UNSAVED_DESIGNS = ("sliced",)
-
-#: What "auto" stands for, the first that can run all functions: for operators, of which a snapshot may be wanted, and
-#: for `aggregate`, fastest first (bench/bench_pane_hive.py).
-AUTO = ("runs",)
-AUTO_AGGREGATE = ("sliced", "runs")
+#: What "auto" stands for, fastest first (bench/bench_pane_hive.py): the first that can run all functions.
+AUTO = ("sliced", "runs")
 
 
 class Operator:
@@ -60,7 +55,8 @@ class Operator:
 
     Use it as a context manager: leaving the block ends the operator, its threads and every call that waits on it.
 
-    `design` says how (see the README); the result does not depend on it. `threads` is the number of update threads of
+    `design` says how (see the README); the result does not depend on it. "auto" is "sliced", or "runs" where there is a
+    `udf` or `native_udf`, which must get tuples in their order. `threads` is the number of update threads of
     "tuml-mc", half of the cores unless given; `levels` is the height of the lists in "tuml-sc", "tuml-mc" and "wiml"
     (the paper's is 3); the other designs ignore them. `max_pending` bounds the tuples held per input and the rows that
     wait to be read.
@@ -384,7 +380,7 @@ def _in_range(name: str, value: int, most: int) -> int:
 def _design(design: str, query: Query) -> str:
     """The design by its name, if it can run the query's functions."""
     if design == "auto":
-        return fastest(AUTO, query)
+        return next(d for d in AUTO if not _unfit(d, query))
     if design not in DESIGNS:
         raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
     for name in _unfit(design, query):
@@ -397,11 +393,6 @@ def _design(design: str, query: Query) -> str:
 def designs_for(query: Query) -> list[str]:
     """The designs that can run the query's functions."""
     return [d for d in DESIGNS if not _unfit(d, query)]
-
-
-def fastest(designs: tuple[str, ...], query: Query) -> str:
-    """The first of the designs that can run the query's functions."""
-    return next(d for d in designs if not _unfit(d, query))
 
 
 def _unfit(design: str, query: Query) -> list[str]:

@@ -6,6 +6,7 @@
         schema     of the tuples
         types      of the results of user functions, as far as they are known
         windows    start, key, state, one column of bytes per user function
+        slices     start, key, state; version 1 has none
         rows       finished and not yet read, any number of parts
         tuples     pending tuples, any number of parts per input
 
@@ -34,11 +35,13 @@ if TYPE_CHECKING:
     from pystream.query import Query
 
 MAGIC = b"pystream"
-VERSION = 1
+VERSION = 2
 INPUTS_MAX = 1 << 16
 _HEAD = struct.Struct("<8sIQ32s")
 _PART = struct.Struct("<Q")
 _INT64_MAX = 2**63 - 1
+_STATES = pa.schema(list(SAVED_WINDOWS)[:3])
+_NO_SLICES = pa.RecordBatch.from_pylist([], _STATES)
 
 
 @dataclass
@@ -58,6 +61,8 @@ class Snapshot:
     schema: pa.Schema
     inputs: list[Input]
     windows: pa.RecordBatch
+    slices: pa.RecordBatch
+    start_next: int  # lowest start of a window that slices may be in
     rows: list[pa.RecordBatch]
     udf_types: pa.Schema
     tuples_in: int
@@ -93,6 +98,7 @@ def to_bytes(snapshot: Snapshot) -> bytes:
     header = {
         "query": snapshot.query,
         "inputs": [{"latest": i.latest, "closed": i.closed, "tuples": len(i.tuples)} for i in snapshot.inputs],
+        "start_next": snapshot.start_next,
         "rows": len(snapshot.rows),
         "tuples_in": snapshot.tuples_in,
         "rows_out": snapshot.rows_out,
@@ -102,6 +108,7 @@ def to_bytes(snapshot: Snapshot) -> bytes:
         snapshot.schema.serialize().to_pybytes(),
         snapshot.udf_types.serialize().to_pybytes(),
         _table(snapshot.windows),
+        _table(snapshot.slices),
         *map(_table, snapshot.rows),
         *(_table(batch) for one in snapshot.inputs for batch in one.tuples),
     ]
@@ -122,11 +129,14 @@ def _table(batch: pa.RecordBatch) -> bytes:
 
 def from_bytes(blob: bytes) -> Snapshot:
     """Read it, or say what is wrong with it."""
-    parts = _parts(_checked(blob))
+    version, rest = _checked(blob)
+    parts = _parts(rest)
     try:
         header = json.loads(next(parts))
         schema, types = (_readable(pa.ipc.read_schema(pa.py_buffer(next(parts)))) for _ in range(2))
         windows = _batch(next(parts))
+        slices = _batch(next(parts)) if version > 1 else _NO_SLICES
+        start_next = _number(header["start_next"]) if version > 1 else 0
         rows = [_batch(next(parts)) for _ in range(_number(header["rows"]))]
         inputs = [_input(one, parts) for one in _list(header["inputs"])]
         counters = _number(header["tuples_in"]), _number(header["rows_out"])
@@ -137,25 +147,25 @@ def from_bytes(blob: bytes) -> Snapshot:
         raise SnapshotError(f"the snapshot is damaged: {type(error).__name__}: {error}") from error
     if next(parts, None) is not None:
         raise SnapshotError("the snapshot is damaged: something follows its last part")
-    return Snapshot(query, schema, inputs, windows, rows, types, *counters)
+    return Snapshot(query, schema, inputs, windows, slices, start_next, rows, types, *counters)
 
 
-def _checked(blob: bytes) -> memoryview:
-    """What follows the head, once it is known to be whole."""
+def _checked(blob: bytes) -> tuple[int, memoryview]:
+    """The version, and what follows the head, once it is known to be whole."""
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise TypeError(f"a snapshot is bytes, not {type(blob).__name__}")
     view = memoryview(blob).cast("B")
     if len(view) < _HEAD.size or bytes(view[: len(MAGIC)]) != MAGIC:
         raise SnapshotError("these bytes are no snapshot of a pystream operator")
     _, version, length, digest = _HEAD.unpack(view[: _HEAD.size])
-    if version != VERSION:
-        raise SnapshotError(f"the snapshot has version {version}; this pystream reads version {VERSION}")
+    if not 1 <= version <= VERSION:
+        raise SnapshotError(f"the snapshot has version {version}; this pystream reads versions up to {VERSION}")
     rest = view[_HEAD.size :]
     if len(rest) != length:
         raise SnapshotError(f"the snapshot is cut off: {len(rest)} bytes instead of {length}")
     if hashlib.sha256(rest).digest() != digest:
         raise SnapshotError("the snapshot is damaged: its checksum is wrong")
-    return rest
+    return version, rest
 
 
 def _parts(rest: memoryview) -> Iterator[bytes]:
@@ -223,6 +233,7 @@ def take(op: Operator) -> bytes:
 
 def _of(op: Operator) -> Snapshot:
     saved, counters = op._handle.save_windows(), op._counters()
+    slices, start_next = op._handle.save_slices()
     inputs = [Input(one["latest"], bool(one["closed"]), _pending(op, i)) for i, one in enumerate(op._input_stats())]
     objects = op._udf.save(saved.column("number").to_pylist())
     columns = [*saved.columns[:3], *(pa.array(b, pa.large_binary()) for b in objects.values())]
@@ -232,6 +243,8 @@ def _of(op: Operator) -> Snapshot:
         op._plan.schema,
         inputs,
         windows,
+        slices.select(_STATES.names),
+        start_next,
         list(op._ready),
         op._udf.known_types(),
         counters["tuples_in"],
@@ -262,10 +275,10 @@ def check(snapshot: Snapshot, query: Query) -> None:
     if snapshot.query != own:
         raise SnapshotError(f"the snapshot is of another query: {_difference(snapshot.query, own)}")
     _require(1 <= len(snapshot.inputs) <= INPUTS_MAX, "its number of inputs is wrong")
-    columns = [*SAVED_WINDOWS.names[:3], *plan.udfs]
-    types = [*SAVED_WINDOWS.types[:3], *(pa.large_binary() for _ in plan.udfs)]
-    _require(snapshot.windows.schema.equals(pa.schema(zip(columns, types, strict=True))), "its windows are not windows")
-    _require(all(column.null_count == 0 for column in snapshot.windows.columns), "its windows have holes")
+    columns = pa.schema([*_STATES, *((name, pa.large_binary()) for name in plan.udfs)])
+    for what, states, schema in (("windows", snapshot.windows, columns), ("slices", snapshot.slices, _STATES)):
+        _require(states.schema.equals(schema), f"its {what} are not {what}")
+        _require(all(column.null_count == 0 for column in states.columns), f"its {what} have holes")
     for batch in snapshot.rows:
         fits = [f.type == g.type or f.name in plan.udfs for f, g in zip(batch.schema, plan.out_schema, strict=False)]
         _require(batch.schema.names == query.columns and all(fits), "its rows are not rows of the query")
@@ -293,9 +306,12 @@ def put(op: Operator, snapshot: Snapshot) -> None:
     """Bring a new operator to the state of a snapshot that has been checked."""
     op._handle.pause()
     try:
-        op._handle.load_windows(snapshot.windows.select(SAVED_WINDOWS.names[:3]))
+        windows = snapshot.windows.select(_STATES.names)
+        op._handle.load_windows(windows, snapshot.slices, snapshot.start_next)
     except Fault as fault:
-        raise SnapshotError(f"the snapshot is damaged: window {fault.row} is wrong") from None
+        slice = fault.row - windows.num_rows
+        what = f"window {fault.row}" if slice < 0 else f"slice {slice}"
+        raise SnapshotError(f"the snapshot is damaged: {what} is wrong") from None
     finally:
         op._handle.resume()
     op._udf.load({name: snapshot.windows.column(name).to_pylist() for name in op._plan.udfs}, snapshot.udf_types)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import reference
-from pystream.operator import CANNOT, DESIGNS, UNSAVED_DESIGNS
+from pystream.operator import CANNOT, DESIGNS
 
 TYPES = {
     "i": pa.int64(),
@@ -171,7 +171,7 @@ class Run:
     def unfit(self) -> tuple[str, ...]:
         """The designs that cannot go on with it from a snapshot."""
         used = {a.function for a in self.case.query.aggregates.values()}
-        return (*UNSAVED_DESIGNS, *(d for d, functions in CANNOT.items() if used & set(functions)))
+        return tuple(d for d, functions in CANNOT.items() if used & set(functions))
 
 
 @st.composite

@@ -18,7 +18,7 @@ from strategies import Run, canonical, runs, ways
 
 import pystream as ps
 from pystream import reference
-from pystream.operator import CANNOT, DESIGNS, UNSAVED_DESIGNS
+from pystream.operator import CANNOT, DESIGNS
 
 designs = pytest.mark.parametrize("design", DESIGNS)
 
@@ -61,9 +61,9 @@ def drive(run: Run, data: st.DataObject) -> list[dict]:
                 op.heartbeat(i, data.draw(st.integers(0, coming[0] if coming else 60)))
             elif what == "poll":
                 rows += [row for batch in op.poll() for row in batch.to_pylist()]
-            elif what == "snapshot" and op.design not in UNSAVED_DESIGNS:
+            elif what == "snapshot":
                 op = taken_over(op, data.draw(ways(run.unfit) | st.none()))
-            else:  # go, or a snapshot that the design cannot make
+            else:
                 kind, batch = todo[i].pop(0)
                 if kind == "close":
                     op.close(i)
@@ -88,7 +88,6 @@ def taken_over(op: ps.Operator, way: tuple[str, int] | None) -> ps.Operator:
     return ps.Operator.restore(op.query, blob, design=way[0], threads=way[1])
 
 
-SAVED = tuple(d for d in DESIGNS if d not in UNSAVED_DESIGNS)
 LITTLE = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 
 
@@ -107,8 +106,8 @@ def little_input(rng: random.Random) -> list[dict]:
     return [{"ts": ts, "k": rng.randint(0, 3)} for ts in itertools.accumulate(steps)]
 
 
-def little_way(rng: random.Random, designs: tuple[str, ...] = DESIGNS) -> dict:
-    return {"design": rng.choice(designs), "threads": rng.randint(1, 4), "max_pending": rng.choice([1, 3, 1000])}
+def little_way(rng: random.Random) -> dict:
+    return {"design": rng.choice(DESIGNS), "threads": rng.randint(1, 4), "max_pending": rng.choice([1, 3, 1000])}
 
 
 def little_room(rng: random.Random, query: ps.Query, inputs: list[list[dict]]) -> list[dict]:
@@ -122,10 +121,9 @@ def little_room(rng: random.Random, query: ps.Query, inputs: list[list[dict]]) -
         elif what < 0.4:
             got += [row for batch in op.poll() for row in batch.to_pylist()]
         elif what < 0.45:
-            if op.design not in UNSAVED_DESIGNS:
-                blob = op.snapshot()
-                op.end()
-                op = ps.Operator.restore(query, blob, **little_way(rng, SAVED))
+            blob = op.snapshot()
+            op.end()
+            op = ps.Operator.restore(query, blob, **little_way(rng))
         elif what < 0.5:
             assert op.stats()["pending"] >= 0
             str(op.explain_stall())

@@ -11,7 +11,6 @@ import pytest
 
 import pystream as ps
 from pystream import _native
-from pystream.operator import AUTO_AGGREGATE, fastest
 
 ALL = {
     "some": ps.count(where=pc.field("i") > 0),
@@ -70,6 +69,44 @@ def test_long_streams_equal_mq(size, advance):
     rng = np.random.default_rng(size * 1000 + advance)
     inputs = [stream(rng, 150, 300, keys=4) for _ in range(3)]
     same(ps.Query(ps.Window(size, advance), "k", ALL), inputs, cut=int(rng.integers(1, 60)))
+
+
+@pytest.mark.parametrize(("size", "advance"), [(7, 1), (30, 3), (5, 8), (17, 4), (64, 1), (50, 49)])
+def test_snapshots_of_long_streams_equal_mq(size, advance):
+    """Taken while stacks are half used up and inputs apart; from slices and windows of others to slices and back."""
+    rng = np.random.default_rng(size * 1000 + advance)
+    inputs = [stream(rng, 150, 300, keys=4).combine_chunks() for _ in range(3)]
+    query = ps.Query(ps.Window(size, advance), "k", ALL)
+    op, rows, at = ps.Operator(query, 3, inputs[0].schema, "sliced"), [], [0, 0, 0]
+    while min(at) < 150:
+        i, n = int(rng.integers(3)), int(rng.integers(1, 25))
+        op.add(i, inputs[i].slice(at[i], n))
+        at[i] += n
+        rows += op.poll()
+        if rng.random() < 0.5:
+            blob = op.snapshot()
+            op.end()
+            op = ps.Operator.restore(query, blob, str(rng.choice(["sliced", "sliced", "mq", "runs"])))
+    with op:
+        for i in range(3):
+            op.close(i)
+        rows += op
+    assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
+
+
+def test_a_snapshot_is_as_large_as_the_slices_are():
+    """One tuple is in a thousand windows."""
+    query = ps.Query(ps.Window(1000, 1), "k", {"n": ps.count(), "last": ps.last("k")})
+    with ps.Operator(query, 1, pa.schema([("ts", pa.int64()), ("k", pa.int64())]), "sliced") as op:
+        op.add(0, {"ts": np.arange(5000, 5010), "k": np.arange(10)})
+        blob = op.snapshot()
+        assert len(blob) < 8000
+        op.close(0)
+        expected = canonical(pa.Table.from_batches(list(op)))
+    for design in ("sliced", "tuml-mc"):
+        with ps.Operator.restore(query, blob, design) as op:
+            op.close(0)
+            assert canonical(pa.Table.from_batches(list(op))) == expected
 
 
 def test_a_wide_sum_leaves_no_trace():
@@ -159,5 +196,6 @@ def test_user_functions_are_refused_and_auto_knows():
     schema = pa.schema([("ts", pa.int64()), ("v", pa.int64())])
     with pytest.raises(ValueError, match=r"u = udf\(dict\) depends on the order of tuples, .*'runs' do"):
         ps.Operator(user, 1, schema, design="sliced")
-    assert fastest(AUTO_AGGREGATE, plain) == "sliced"
-    assert fastest(AUTO_AGGREGATE, user) == "runs"
+    for query, design in ((plain, "sliced"), (user, "runs")):
+        with ps.Operator(query, 1, schema) as op:
+            assert op.design == design

@@ -1,0 +1,30 @@
+/*
+ * pane.h - how a slice of time is handed over. Window [s, s + size) is the slices that begin in it (edges.h).
+ */
+#pragma once
+
+#include "atomics.h"
+#include "edges.h"
+#include "slice.h"
+
+#define PANE_FOREVER UINT64_MAX
+
+typedef struct pane_slab pane_slab;
+
+typedef struct pane {
+  _Alignas(16) cell next; /* the packed slice begins behind the node */
+  pane_slab *slab;        /* NULL: it came from a snapshot (pane_window.h) */
+  uint64_t begin;         /* of the slice */
+  uint64_t position;      /* the edge that the input has come to; PANE_FOREVER: closed */
+  int64_t through;        /* tuples of the input, from its beginning to the end of the slice */
+  int64_t n;              /* keys in the slice */
+  int64_t limit;          /* above all its key numbers */
+  uint64_t plain;         /* of its data: see slice.h */
+  int32_t input;
+  bool owns; /* partials hold memory */
+  bool held; /* the reader's: the slice is still needed */
+} pane;
+
+_Static_assert(sizeof(pane) % 16 == 0, "partials hold 128-bit integers");
+
+static inline packed pane_packed(pane *p) { return packed_view(p + 1, p->n, p->plain); }

@@ -1,0 +1,372 @@
+/* pane_window.c - see pane_window.h. */
+#include "pane_window.h"
+
+/* ---- making ---- */
+
+bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functions) {
+  *p = (pane_plan){.windows = windows, .functions = functions};
+  p->kinds = memory_new((size_t)functions->n * sizeof *p->kinds);
+  if (!p->kinds) return false;
+  for (int32_t a = 0; a < functions->n; a++) {
+    p->kinds[a] = partial_kind_of(&functions->each[a]);
+    assert(p->kinds[a] && "no user functions here");
+    p->stacked |= p->kinds[a]->stacked;
+  }
+  return true;
+}
+
+void pane_plan_free(pane_plan *p) { memory_free(p->kinds); }
+
+bool pane_window_init(pane_window *w, const pane_plan *plan, const pane_keys *keys) {
+  *w = (pane_window){.plan = plan, .due = PANE_FOREVER, .slices = {.slices = true}};
+  w->totals = memory_new((size_t)plan->functions->n * sizeof *w->totals);
+  if (w->totals && roster_init(&w->roster, keys->table, keys->columns, keys->types)) return true;
+  memory_free(w->totals);
+  return false;
+}
+
+static uint8_t *carried_state(const carried *c, const aggregates *functions, int64_t i) {
+  return c->states + i * functions->state_size;
+}
+
+static void carried_free(carried *c, const aggregates *functions) {
+  for (int64_t i = 0; i < c->n; i++) aggregates_drop(functions, carried_state(c, functions, i));
+  memory_free(c->starts);
+  memory_free(c->numbers);
+  memory_free(c->states);
+  memory_free(c->met);
+  *c = (carried){.slices = c->slices};
+}
+
+void pane_window_free(pane_window *w) {
+  const pane_plan *p = w->plan;
+  for (uint64_t i = w->held_first; i < w->held_end; i++) {
+    pane *node = pane_window_held(w, i);
+    if (!node->slab) memory_free(node);
+  }
+  for (int32_t a = 0; a < p->functions->n; a++) {
+    if (w->totals[a].total) partial_drop(p->kinds[a], w->totals[a].total, w->capacity);
+    memory_free(w->totals[a].total);
+    memory_free(w->totals[a].front);
+  }
+  carried_free(&w->windows, p->functions);
+  carried_free(&w->slices, p->functions);
+  memory_free(w->guest);
+  memory_free(w->without);
+  memory_free(w->totals);
+  memory_free(w->rows);
+  memory_free(w->held);
+  roster_free(&w->roster);
+}
+
+/* ---- totals ---- */
+
+static bool resize(void **array, int64_t from, int64_t to, size_t element) {
+  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
+  if (!bigger) return false;
+  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
+  *array = bigger;
+  return true;
+}
+
+/* Room for key numbers below `limit`. */
+static bool reserve_totals(pane_window *w, int64_t limit) {
+  const pane_plan *p = w->plan;
+  if (limit <= w->capacity) return true;
+  bool ok = roster_expect(&w->roster, limit) && resize((void **)&w->rows, w->capacity, limit, sizeof *w->rows);
+  for (int32_t a = 0; ok && a < p->functions->n; a++) {
+    size_t size = p->kinds[a]->size;
+    if (size) ok = resize(&w->totals[a].total, w->capacity, limit, size);
+    if (ok && p->kinds[a]->stacked) ok = resize(&w->totals[a].front, w->capacity, limit, size);
+  }
+  if (ok) w->capacity = limit;
+  return ok;
+}
+
+bool pane_window_enter(pane_window *w, pane *node) {
+  const pane_plan *plan = w->plan;
+  packed p = pane_packed(node);
+  if (!reserve_totals(w, node->limit) || !roster_list(&w->roster, p.keys, p.n)) return false;
+  for (int64_t i = 0; i < p.n; i++) w->rows[p.keys[i]] += p.rows[i];
+  uint8_t *at = p.columns;
+  for (int32_t a = 0; a < plan->functions->n; a++) {
+    partial_list list = packed_next(&p, plan->kinds[a], a, &at);
+    if (plan->kinds[a]->size && !plan->kinds[a]->enter(&w->totals[a], &list)) return false;
+  }
+  return true;
+}
+
+bool pane_window_subtract(pane_window *w, pane *node) {
+  const pane_plan *plan = w->plan;
+  packed p = pane_packed(node);
+  for (int64_t i = 0; i < p.n; i++) w->rows[p.keys[i]] -= p.rows[i];
+  uint8_t *at = p.columns;
+  bool ok = true;
+  for (int32_t a = 0; a < plan->functions->n; a++) {
+    partial_list list = packed_next(&p, plan->kinds[a], a, &at);
+    if (plan->kinds[a]->leave) ok = plan->kinds[a]->leave(&w->totals[a], &list) && ok;
+  }
+  return ok;
+}
+
+/* Calls one of `push` and `pop` for all stacked functions. */
+static void stack(pane_window *w, pane *node, bool push) {
+  const pane_plan *plan = w->plan;
+  packed p = pane_packed(node);
+  uint8_t *at = p.columns;
+  for (int32_t a = 0; a < plan->functions->n; a++) {
+    const partial_kind *kind = plan->kinds[a];
+    partial_list list = packed_next(&p, kind, a, &at);
+    if (kind->stacked) (push ? kind->push : kind->pop)(&w->totals[a], &list);
+  }
+}
+
+void pane_window_clear(pane_window *w, const uint32_t *keys, int64_t n) {
+  for (int64_t i = 0; i < n; i++) w->rows[keys[i]] = 0;
+  for (int32_t a = 0; a < w->plan->functions->n; a++) {
+    const partial_kind *kind = w->plan->kinds[a];
+    for (int64_t i = 0; kind->size && i < n; i++) {
+      uint8_t *total = (uint8_t *)w->totals[a].total + keys[i] * kind->size;
+      partial_drop(kind, total, 1);
+      memset(total, 0, kind->size);
+    }
+  }
+}
+
+/* ---- slices held ---- */
+
+/* The front stacks are empty: everything goes there, the newest slice first. */
+static void turn(pane_window *w) {
+  for (uint64_t i = w->held_end; i-- > w->held_first;) stack(w, pane_window_held(w, i), true);
+  w->held_turned = w->held_end;
+}
+
+static bool hold(pane_window *w, pane *node) {
+  if ((int64_t)(w->held_end - w->held_first) == w->held_capacity) {
+    int64_t capacity = w->held_capacity ? 2 * w->held_capacity : 64;
+    pane **ring = memory_new((size_t)capacity * sizeof(pane *));
+    if (!ring) return false;
+    for (uint64_t i = w->held_first; i < w->held_end; i++) ring[i & ((uint64_t)capacity - 1)] = pane_window_held(w, i);
+    memory_free(w->held);
+    w->held = ring;
+    w->held_capacity = capacity;
+  }
+  w->held[w->held_end++ & ((uint64_t)w->held_capacity - 1)] = node;
+  node->held = true;
+  w->partials += node->n;
+  return true;
+}
+
+bool pane_window_take(pane_window *w, pane *node) { return pane_window_enter(w, node) && hold(w, node); }
+
+void pane_window_pass(pane_window *w) {
+  uint64_t start = w->due - w->plan->windows.size;
+  carried *c = &w->windows;
+  while (c->first < c->n && (uint64_t)c->starts[c->first] <= start) c->first++;
+  if (c->n && c->first == c->n) carried_free(c, w->plan->functions);
+  w->start_next = start + w->plan->windows.advance;
+}
+
+pane *pane_window_leave(pane_window *w, bool *ok) {
+  while (w->held_first < w->held_end && pane_window_held(w, w->held_first)->begin < w->start_next) {
+    if (w->plan->stacked && w->held_first == w->held_turned) turn(w);
+    pane *node = pane_window_held(w, w->held_first++);
+    *ok = pane_window_subtract(w, node) && *ok;
+    stack(w, node, false);
+    w->partials -= node->n;
+    node->held = false;
+    if (node->slab) return node;
+    memory_free(node);
+    if (--w->guests == 0 && w->slices.first == w->slices.n) carried_free(&w->slices, w->plan->functions);
+  }
+  return NULL;
+}
+
+/* ---- what a snapshot brought ---- */
+
+/* How many entries have the first start. */
+static int64_t carried_same(const carried *c) {
+  int64_t end = c->first;
+  while (end < c->n && c->starts[end] == c->starts[c->first]) end++;
+  return end - c->first;
+}
+
+/* Their partials of an aggregate. */
+static void carried_partials(const pane_window *w, const carried *c, int64_t n, int32_t a, void *to) {
+  const aggregate *function = &w->plan->functions->each[a];
+  size_t size = w->plan->kinds[a]->size;
+  partial_place place = {1, PARTIAL_OF_WINDOW}; /* before all */
+  if (c->slices) place = (partial_place){(uint64_t)c->starts[c->first] + 1, PARTIAL_OF_SLICE};
+  for (int64_t i = 0; size && i < n; i++) {
+    const uint8_t *state = carried_state(c, w->plan->functions, c->first + i);
+    partial_load(function, state + function->offset, place, (uint8_t *)to + (size_t)i * size);
+  }
+}
+
+/* How many tuples a state has taken in, if there is a count; else it counts as one. */
+static int64_t carried_rows(const pane_window *w, const carried *c, int64_t i) {
+  const aggregates *f = w->plan->functions;
+  for (int32_t a = 0; a < f->n; a++) {
+    if (w->plan->kinds[a]->size == 0) return *(const int64_t *)(void *)(carried_state(c, f, i) + f->each[a].offset);
+  }
+  return 1;
+}
+
+pane *pane_window_guest(const pane_window *w, const carried *c) {
+  const pane_plan *plan = w->plan;
+  int64_t n = carried_same(c);
+  pane *node = memory_new(sizeof *node + packed_size(plan->functions, plan->kinds, n, 0));
+  if (!node) return NULL;
+  node->begin = (uint64_t)c->starts[c->first];
+  node->n = n;
+  node->limit = w->capacity;
+  packed p = pane_packed(node);
+  for (int64_t i = 0; i < n; i++) {
+    p.keys[i] = c->numbers[c->first + i];
+    p.rows[i] = carried_rows(w, c, c->first + i);
+  }
+  uint8_t *at = p.columns;
+  for (int32_t a = 0; a < plan->functions->n; a++) {
+    partial_list list = packed_next(&p, plan->kinds[a], a, &at);
+    carried_partials(w, c, n, a, list.partials);
+  }
+  return node;
+}
+
+/* The next slice of the list is held. */
+static bool carried_take(pane_window *w) {
+  pane *node = pane_window_guest(w, &w->slices);
+  if (!node) return false;
+  if (!pane_window_enter(w, node) || !hold(w, node)) {
+    memory_free(node);
+    return false;
+  }
+  w->slices.first += node->n;
+  w->guests++;
+  return true;
+}
+
+/* The end of the first window from start_next on that covers the slice. */
+static uint64_t end_of_first(const pane_window *w, uint64_t begin) {
+  uint64_t start = first_start(w->plan->windows, begin);
+  return (start < w->start_next ? w->start_next : start) + w->plan->windows.size;
+}
+
+bool pane_window_look(pane_window *w) {
+  const carried *windows = &w->windows, *slices = &w->slices;
+  uint64_t due = PANE_FOREVER, other = PANE_FOREVER;
+  if (w->held_first < w->held_end) due = end_of_first(w, pane_window_held(w, w->held_first)->begin);
+  if (windows->first < windows->n) other = (uint64_t)windows->starts[windows->first] + w->plan->windows.size;
+  due = other < due ? other : due;
+  other = slices->first < slices->n ? end_of_first(w, (uint64_t)slices->starts[slices->first]) : PANE_FOREVER;
+  w->due = other < due ? other : due;
+  while (slices->first < slices->n && (uint64_t)slices->starts[slices->first] < w->due) {
+    if (!carried_take(w)) return false;
+  }
+  return true;
+}
+
+static bool can_begin(const pane_window *w, const carried *c, int64_t start) {
+  uint64_t begin = (uint64_t)start;
+  if (start < 0 || begin < w->start_next || (c->n && start < c->starts[c->n - 1])) return false;
+  pane_windows windows = w->plan->windows;
+  if (!c->slices) return begin % windows.advance == 0;
+  return last_edge(windows, begin) == begin && is_covered(windows, begin);
+}
+
+ps_code pane_window_carry(pane_window *w, carried *c, int64_t start, const key *k, const uint8_t *state) {
+  const aggregates *f = w->plan->functions;
+  if (!can_begin(w, c, start)) return PS_CORRUPT;
+  int64_t known = c->met_capacity;
+  bool ok = reserve_totals(w, (int64_t)k->number + 1) &&
+            memory_grow((void **)&c->met, &c->met_capacity, (int64_t)k->number + 1, sizeof *c->met);
+  for (int64_t i = known; i < c->met_capacity; i++) c->met[i] = 0;
+  ok = ok && memory_grow((void **)&c->starts, &c->starts_capacity, c->n + 1, sizeof *c->starts) &&
+       memory_grow((void **)&c->numbers, &c->numbers_capacity, c->n + 1, sizeof *c->numbers) &&
+       memory_grow((void **)&c->states, &c->states_capacity, (c->n + 1) * f->state_size, 1);
+  if (!ok) return PS_NO_MEMORY;
+  if (c->met[k->number] == start + 1) return PS_CORRUPT;
+  c->met[k->number] = start + 1;
+  c->starts[c->n] = start;
+  c->numbers[c->n] = k->number;
+  memcpy(carried_state(c, f, c->n), state, (size_t)f->state_size);
+  c->n++;
+  return PS_OK;
+}
+
+bool pane_window_each(const pane_window *w, window_visit visit, void *context) {
+  const carried *c = &w->windows;
+  for (int64_t i = c->first; i < c->n; i++) {
+    const key *k = key_table_at(w->roster.table, c->numbers[i]);
+    if (!visit(context, c->starts[i], k, carried_state(c, w->plan->functions, i))) return false;
+  }
+  return true;
+}
+
+/* ---- the window ---- */
+
+/* The stacked totals of the guest's keys, to be put back when it leaves. */
+static bool keep_totals(pane_window *w) {
+  const pane_plan *plan = w->plan;
+  size_t size = sizeof(pane) + packed_size(plan->functions, plan->kinds, w->guest->n, 0);
+  w->without = memory_new(size);
+  if (!w->without) return false;
+  memcpy(w->without, w->guest, size);
+  packed p = pane_packed(w->without);
+  uint8_t *at = p.columns;
+  for (int32_t a = 0; a < plan->functions->n; a++) {
+    size_t each = plan->kinds[a]->size;
+    partial_list list = packed_next(&p, plan->kinds[a], a, &at);
+    for (int64_t i = 0; plan->kinds[a]->stacked && i < list.n; i++) {
+      memcpy((uint8_t *)list.partials + (size_t)i * each, (uint8_t *)w->totals[a].total + list.keys[i] * each, each);
+    }
+  }
+  return true;
+}
+
+bool pane_window_open(pane_window *w, int64_t *n) {
+  const carried *c = &w->windows;
+  if (c->first < c->n && (uint64_t)c->starts[c->first] + w->plan->windows.size == w->due) {
+    w->guest = pane_window_guest(w, c);
+    if (!w->guest || !keep_totals(w) || !pane_window_enter(w, w->guest)) return false;
+  }
+  *n = roster_live(&w->roster, w->rows);
+  return *n >= 0;
+}
+
+bool pane_window_close(pane_window *w) {
+  if (!w->guest) return true;
+  bool ok = pane_window_subtract(w, w->guest);
+  packed p = pane_packed(w->without);
+  uint8_t *at = p.columns;
+  for (int32_t a = 0; a < w->plan->functions->n; a++) {
+    partial_list list = packed_next(&p, w->plan->kinds[a], a, &at);
+    partial_totals back = {.front = w->totals[a].total};
+    if (w->plan->kinds[a]->stacked) w->plan->kinds[a]->pop(&back, &list);
+  }
+  memory_free(w->guest);
+  memory_free(w->without);
+  w->guest = w->without = NULL;
+  return ok;
+}
+
+ps_code pane_window_put(pane_window *w, int64_t n, out_rows *rows, ps_fault *fault) {
+  int64_t start = (int64_t)(w->due - w->plan->windows.size), failed_row = INT64_MAX;
+  uint64_t *starts = out_reserve(rows, 0, n);
+  if (!starts || !roster_put(&w->roster, n, rows)) return PS_NO_MEMORY;
+  for (int64_t i = 0; i < n; i++) starts[i] = (uint64_t)start;
+  partial_list keys = {.keys = w->roster.live, .n = n};
+  for (int32_t a = 0; a < w->plan->functions->n; a++) {
+    int64_t row = 0;
+    const aggregate *f = &w->plan->functions->each[a];
+    ps_code code = partial_finish(f, &w->totals[a], &keys, w->rows, rows, 1 + w->roster.columns + a, &row);
+    if (code == PS_NO_MEMORY) return code;
+    if (code != PS_OK && row < failed_row) { /* the first row that fails is named, in it the first aggregate */
+      failed_row = row;
+      *fault = (ps_fault){.ts = start, .aggregate = a, .key = key_table_at(w->roster.table, keys.keys[row])};
+    }
+  }
+  if (failed_row < INT64_MAX) return PS_OVERFLOW;
+  out_end_rows(rows, n);
+  return PS_OK;
+}
