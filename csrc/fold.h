@@ -3,7 +3,7 @@
  *
  * Ours, not in the paper. Where rows lie on many machines, each folds its own into entries, only the entries travel,
  * and whoever has all entries of a key combines them into its windows: fold_rows.c takes rows in, fold_partials.c puts
- * entries out as rows of Arrow columns ("partials") and takes them in again, combine.c makes the windows.
+ * entries out as rows of Arrow columns ("partials"), fold_join.c takes them in again, combine.c makes the windows.
  *
  *   begin    slice number -> where the slice begins; slices are numbered 0, 1, 2, ... as they are met
  *   entry    [slice 0, key 17: 3 rows] [slice 0, key 4: 1 row] [slice 1, key 17: 2 rows] ...   as they are met
@@ -170,7 +170,14 @@ bool fold_drop_before(ps_fold *f, uint64_t begin);
 /* Drops all entries, slices and keys. False when out of memory: then the fold is broken. */
 bool fold_clear(ps_fold *f);
 
-/* Which columns the partials have, by number and type (fold_partials.c). False when out of memory. */
+/* Partials (fold_partials.c): how long sums are, how many columns an aggregate has, and all columns of the query, by
+   number and type. False when out of memory. */
+#define FOLD_NARROW_BYTES 16
+#define FOLD_WIDE_BYTES (FOLD_NARROW_BYTES + 8 * EXACT_SUM_LIMBS + 3 * 8)
+
+static inline bool fold_is_placed(const aggregate *a) { return a->function == PS_FIRST || a->function == PS_LAST; }
+
+int32_t fold_columns_of(const fold_column *c);
 bool fold_init_partials(ps_fold *f);
 
 /* The fold changes: the windows that were being put out have to be gathered again (combine.c). */

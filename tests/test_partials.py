@@ -155,6 +155,21 @@ def stream(rng: np.random.Generator, rows: int, span: int, keys: int) -> pa.Tabl
     return pa.table(columns)
 
 
+@pytest.mark.parametrize("order", ["sorted", "nearly", "shuffled"])
+def test_a_fold_gives_one_partial_per_slice_and_key(order):
+    rng = np.random.default_rng(4)
+    rows = tagged([stream(rng, 20_000, 300, keys=20)])
+    by = {"sorted": np.arange(20_000), "nearly": np.arange(20_000) + rng.integers(0, 500, 20_000)}
+    rows = rows.take(np.argsort(by.get(order, rng.random(20_000)), kind="stable"))
+    partials = pa.Table.from_batches(single(ps.Query(ps.Window(7, 3), "k", ALL), rows))
+    pairs = list(zip(partials["__slice"].to_pylist(), partials["k"].to_pylist(), strict=True))
+    assert len(pairs) == len(set(pairs))
+    edges = sorted({*range(0, 300, 3), *range(7, 300, 3)})
+    slices = np.array(edges)[np.searchsorted(edges, rows["ts"].to_numpy(), side="right") - 1]
+    assert set(pairs) == set(zip(slices.tolist(), rows["k"].to_pylist(), strict=True))
+    assert sum(partials["__rows"].to_pylist()) == 20_000
+
+
 @pytest.mark.parametrize(("size", "advance"), [(30, 3), (17, 4), (300, 1), (5, 8), (50, 49)])
 def test_long_streams(size, advance, nothing_left):
     """Many slices enter and leave, so that stacks turn over, wide sums come and go, and held entries are renumbered."""
@@ -337,6 +352,16 @@ def test_damaged_partials_are_refused_and_named(what, nothing_left):
     assert list(whole.held()) == []  # nothing of it was taken
     whole.add(good)
     assert sum(b.num_rows for b in whole.finish()) == 5
+
+
+def test_more_rows_than_can_be():
+    """Counts of partials that are possible one by one, but not together."""
+    query = ps.Query(ps.Window(10), None, {"n": ps.count(), "sum": ps.sum("i")})
+    good, whole = single(query, ROWS.slice(0, 1))[0], Combine(query, ROWS.schema)
+    many = changed(good, "__rows", 2**61)
+    whole.add([many, many])
+    with pytest.raises(ps.PartialError, match="__rows = 1 is not a possible number of rows"):
+        whole.add(changed(good, "__rows", 1))
 
 
 def test_partials_of_another_schema_are_refused():
