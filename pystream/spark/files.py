@@ -252,23 +252,19 @@ def windows(phases: Phases, source: Source, tasks: Iterator[pa.RecordBatch]) -> 
     """A task by time: all windows that start in its range, whose rows it reads all."""
     size, advance = phases.window
     for task in _tasks(tasks):
-        begin, end = task["begin"], task["end"]
-        fold, combine = phases.fold(), phases.combine()
+        last = task["end"] == splits.FOREVER
+        end = splits.FOREVER if last else task["end"] - advance + size  # of the last window that starts in the range
+        combine = phases.combine(task["begin"])
         for batch in source.rows_of(task):
-            for partials in fold.add(_between(batch, source.ts, begin, end + size - advance)):
-                combine.add(partials)
-        for partials in fold.finish():
-            combine.add(partials)
-        for out in combine.finish():
-            yield to_spark(_between(out, "ts", begin, end))
+            combine.add_rows(_between(batch, source.ts, task["begin"], end))
+        for out in combine.finish() if last else combine.advance(end):
+            yield to_spark(out)
 
 
 def _between(batch: pa.RecordBatch, name: str, begin: int, end: int) -> pa.RecordBatch:
     """The rows from one timestamp to before another."""
-    if begin == 0 and end >= splits.FOREVER:
-        return batch
     ts = batch.column(name).cast(pa.int64())
-    least, greatest = pc.min_max(ts).values()
-    if batch.num_rows == 0 or (least.as_py() >= begin and greatest.as_py() < end):
+    if (begin == 0 and end == splits.FOREVER) or ts.null_count:  # the fold refuses nulls
         return batch
-    return batch.filter(pc.and_(pc.greater_equal(ts, begin), pc.less(ts, min(end, splits.FOREVER))))
+    inside = pc.and_(pc.greater_equal(ts, begin), pc.less(ts, end))
+    return batch if pc.all(inside).as_py() else batch.filter(inside)

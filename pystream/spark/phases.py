@@ -78,9 +78,9 @@ class Phases:
         """Make what folds the rows of a task."""
         return Fold(self.query, self.schema, self.stream, self.position)
 
-    def combine(self) -> Combine:
-        """Make what combines the partial aggregates of some keys."""
-        return Combine(self.query, self.schema, self.stream, self.position)
+    def combine(self, start: int = 0) -> Combine:
+        """Make what combines the partial aggregates of some keys, or the rows of some windows from `start` on."""
+        return Combine(self.query, self.schema, self.stream, self.position, start)
 
     def packed(self, batches: Iterator[pa.RecordBatch], labels: list[int]) -> Iterator[pa.RecordBatch]:
         """Phase 1, in a task: fold rows, give packed shards."""

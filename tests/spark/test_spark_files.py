@@ -300,6 +300,26 @@ def test_damaged_pages(tmp_path):
         list(source.rows(iter(task_batches(splits.by_size(pieces, 1)))))
 
 
+def test_null_timestamps(tmp_path):
+    """Also where a task takes a part of the rows only: a null is in none."""
+    ts = [*range(300), None, *range(301, 900)]
+    pq.write_table(
+        pa.table({"ts": pa.array(ts, pa.int64()), "k": [1] * 900}), tmp_path / "n.parquet", row_group_size=100
+    )
+    query = ps.Query(ps.Window(9), "k", {"n": ps.count()})
+    for way in ("time", "size"):
+        with pytest.raises(ps.SchemaError, match="timestamp 'ts' is null"):
+            here(query, tmp_path, 3, way=way)
+
+
+def test_gaps_between_windows(tmp_path):
+    pq.write_table(pa.table({"ts": range(900), "k": [1, 2, 3] * 300}), tmp_path / "g.parquet", row_group_size=50)
+    query = ps.Query(ps.Window(7, 11), "k", {"n": ps.count()})
+    want = ps.aggregate(query, [pq.read_table(tmp_path / "g.parquet")]).to_pylist()
+    for way, tasks in (("time", 5), ("time", 2), ("size", 5)):
+        assert rows_of(here(query, tmp_path, tasks, way=way), query) == want
+
+
 def test_statistics_that_lie(folder, monkeypatch):
     order = order_columns(MIXED, "stream", "position")
     source, pieces = files.look(MIXED, folder, order, None, None)
