@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import fs
 
 import pystream as ps
 from pystream.errors import PystreamError
@@ -204,6 +206,16 @@ def test_files_as_streams(tmp_path, want):
     for ending, ways in (("parquet", ("time", "size")), ("arrow", ("size",))):
         for way in ways:
             assert rows_of(here(MIXED, f"{tmp_path}/*.{ending}", 3, way=way, **places), MIXED) == want
+
+
+def test_another_file_system(folder, want):
+    """Paths in a file system that is given; what executors get of it goes through pickle."""
+    inside = fs.SubTreeFileSystem(str(folder.parent), fs.LocalFileSystem())
+    for path in ("ec", "ec/*.parquet", ["ec/part-0.parquet", "ec/part-[1-3].parquet"]):
+        assert rows_of(here(MIXED, path, 2, way="size", filesystem=inside), MIXED) == want
+    source, pieces = files.look(MIXED, "ec", order_columns(MIXED, "stream", "position"), None, inside)
+    rows = pickle.loads(pickle.dumps(source)).rows(iter(task_batches(splits.by_size(pieces, 1))))  # noqa: S301
+    assert sum(batch.num_rows for batch in rows) == TUPLES
 
 
 def test_listing(tmp_path):
