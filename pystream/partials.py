@@ -101,10 +101,7 @@ class Fold:
         out: list[pa.RecordBatch] = []
         with self._lock:
             for start in range(0, rows.num_rows, PIECE_ROWS):
-                try:
-                    self._handle.add_rows(rows.slice(start, PIECE_ROWS))
-                except _native.Fault as fault:
-                    raise self._partials.row_error(fault, rows, start + fault.row) from None
+                self._partials.fold(self._handle, rows, start, PIECE_ROWS)
                 if self._handle.bytes > self._max_bytes:
                     out += self._flush()
         return out
@@ -177,6 +174,14 @@ class Combine:
                 self._handle.add_partials(wire, held=held)
             except _native.Fault as fault:
                 raise self._partials.partial_error(fault, batch) from None
+
+    def add_rows(self, batch: pa.RecordBatch) -> None:
+        """Take rows themselves, as a `Fold` does: for who has all rows of some keys, or of some windows, at hand."""
+        rows = self._partials.prepare(batch)
+        with self._lock:
+            if self._finished:
+                raise ClosedError("all windows have been given: no row can come any more")
+            self._partials.fold(self._handle, rows, 0, rows.num_rows)
 
     def advance(self, ts: int) -> Iterator[pa.RecordBatch]:
         """Everything below `ts` (in ticks) is in: give the windows that end there or before, as they are asked for."""
@@ -313,6 +318,13 @@ class _Partials:
                 raise SchemaError(f"row {row}: column {name!r} is null; the order of rows depends on it")
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
+
+    def fold(self, handle: _native.FoldHandle, rows: pa.RecordBatch, start: int, most: int) -> None:
+        """Fold so many prepared rows, from one on."""
+        try:
+            handle.add_rows(rows.slice(start, most))
+        except _native.Fault as fault:
+            raise self.row_error(fault, rows, start + fault.row) from None
 
     def row_error(self, fault: _native.Fault, rows: pa.RecordBatch, row: int) -> PystreamError:
         """The exception for rows that could not be folded."""

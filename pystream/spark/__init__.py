@@ -9,9 +9,10 @@ Needs the extra `spark` (pip install "pystream[spark]") and Java 17 or newer.
 """
 
 from pystream.spark.batch import aggregate
+from pystream.spark.files import aggregate_files
 from pystream.spark.generate import generate
 from pystream.spark.prepare import prepare
 from pystream.spark.session import session
 from pystream.spark.source import register
 
-__all__ = ["aggregate", "generate", "prepare", "register", "session"]
+__all__ = ["aggregate", "aggregate_files", "generate", "prepare", "register", "session"]
