@@ -9,7 +9,7 @@ from pystream.spark.shards import Saved
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 #: How Spark calls the operator that keeps our states.
 OPERATOR = "applyInPandasWithState"
@@ -28,9 +28,10 @@ class Checkpoint:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path
         self._spark = spark
-        self._jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no other door to its file systems
+        java: Any = spark  # Spark has no other door to its file systems than its Java side
+        self._jvm = java._jvm  # noqa: SLF001
         self._root = self._jvm.org.apache.hadoop.fs.Path(path)
-        self._files = self._root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
+        self._files = self._root.getFileSystem(java._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
 
     def check_whole(self) -> None:
         """Refuse a checkpoint in the midst of a micro-batch: the sink may have its rows, the states have not."""

@@ -26,10 +26,9 @@ from pystream.spark.shards import COUNTS, DESIGN, PARCELS, SHARD, Layout, Saved,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.state import GroupState
 
     from pystream.query import Query
@@ -120,9 +119,9 @@ def _pack(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
     return lambda batches: pack(layout, batches)
 
 
-def _step(layout: Layout) -> Callable[[Any, Iterator[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]:
-    def step(_key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-        import pandas as pd  # noqa: PLC0415 - an extra
+def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator[Any]]:
+    def step(_key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
+        import pandas as pd  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
 
         parcels: list[bytes] = []
         marks: list[bytes] = []
@@ -164,10 +163,12 @@ def finish(started: StreamingQuery | str, query: Query, spark: SparkSession | No
     checkpoint = Checkpoint(session, path)
     checkpoint.check_whole()
     states = checkpoint.states()
-    head = states.select("schema", "layout").head()
-    layout = Layout.of(query, head["schema"], head["layout"])
-    if states.count() != layout.shards:
-        raise PystreamError(f"{path}: the states of some of the {layout.shards} shards are missing")
+    heads = states.select("schema", "layout").collect()
+    if not heads:
+        raise PystreamError(f"{path}: no row has come in here, so there is nothing to finish")
+    layout = Layout.of(query, *heads[0])
+    if len(heads) != layout.shards:
+        raise PystreamError(f"{path}: {len(heads)} of {layout.shards} shards are there")
     checkpoint.end()
     return states.mapInArrow(_rest(layout), from_arrow_schema(_out_schema(query, layout.schema)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import os
 import random
 import signal
@@ -10,8 +12,11 @@ import sys
 import time
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import streaming_runs as runs
+from strategies import canonical
 
 import pystream as ps
 from pystream.queries import PAPER
@@ -53,6 +58,46 @@ def test_the_papers_queries(id, spark, tmp_path):
     assert progress[-1]["latest"] == max(whole.block(0)["ts"].to_pylist())
 
 
+def test_every_bit_arrives(spark, tmp_path):
+    """Nulls, NaN, both zeros, integers that no float holds, timestamps: Spark and pandas have other ideas of them."""
+    from pystream.spark import aggregate, finish  # noqa: PLC0415
+
+    dice = random.Random(4)
+    start = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    floats = [0.0, -0.0, math.nan, math.inf, 0.1, None]
+    made = [
+        {
+            "ts": start + dt.timedelta(milliseconds=250 * i),
+            "stream": i % 2,
+            "position": i,
+            "name": dice.choice(["", "a", "é", None]),
+            "x": dice.choice(floats),
+            "i": dice.choice([2**60 + 1, -(2**53) - 1, None]),
+            "f": dice.choice(floats),
+        }
+        for i in range(400)
+    ]
+    types = [pa.timestamp("us", "UTC"), pa.int64(), pa.int64(), pa.string(), pa.float64(), pa.int64(), pa.float64()]
+    table = pa.Table.from_pylist(made, pa.schema(list(zip(made[0], types, strict=True))))
+    aggregates = {
+        "n": ps.count(),
+        "low": ps.min("f"),
+        "high": ps.max("i"),
+        "first": ps.first("f"),
+        "last": ps.last("i"),
+        "mean": ps.avg("f", pc.field("x") < 1),
+    }
+    query = ps.Query(ps.Window("10s", "4s"), ["name", "x"], aggregates)
+    runs.write(tmp_path, table, files=2)
+    schema = "ts timestamp, stream bigint, position bigint, name string, x double, i bigint, f double"
+    out = aggregate(runs.rows_in(spark, tmp_path, schema), query, position="position", shards=5)
+    runs.start(out, tmp_path).awaitTermination()
+    rest = finish(str(tmp_path / "checkpoint"), query, spark).toArrow()
+    got = pa.concat_tables([written(spark, tmp_path), rest]).to_pylist()
+    want = ps.aggregate(query, [table.filter(pc.field("stream") == i) for i in range(2)]).to_pylist()
+    assert sorted(map(repr, canonical(got))) == sorted(map(repr, canonical(want)))
+
+
 def test_restart_and_finish(spark, tmp_path):
     """Goes on where it was, with another trigger; once finished it cannot be started, but gives its rest again."""
     from pystream.spark import aggregate, finish  # noqa: PLC0415
@@ -89,7 +134,7 @@ def test_late_rows(spark, tmp_path):
     def put(number: int, *ts: int) -> None:
         columns = {"ts": ts, "stream": [4] * len(ts), "position": [0] * len(ts)}
         (tmp_path / "in").mkdir(exist_ok=True)
-        pa.parquet.write_table(pa.table(columns), tmp_path / "in" / f"{number}.parquet")
+        pq.write_table(pa.table(columns), tmp_path / "in" / f"{number}.parquet")
 
     def run(late: str):
         df = runs.rows_in(spark, tmp_path, "ts bigint, stream bigint, position bigint")
