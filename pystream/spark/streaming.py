@@ -81,7 +81,7 @@ def _layout(df: DataFrame, query: Query, stream: str, position: str | None, shar
     if not 1 <= operator.index(shards) <= SHARDS_MAX:
         raise ValueError(f"shards must be between 1 and {SHARDS_MAX}, not {shards}")
     columns = _columns_used(df, query, [*order, stream])
-    schema = to_arrow_schema(df.select(columns).schema)
+    schema = to_arrow_schema(df.select(columns).schema, timezone="UTC")  # the session's must not show
     place = position if len(order) > 1 else None
     return Layout(query, schema, stream, place, shards if query.key else 1)
 
