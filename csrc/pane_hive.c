@@ -21,28 +21,6 @@ struct pane_slab {
 
 _Static_assert(sizeof(pane_slab) % 16 == 0 && sizeof(pane) % 16 == 0, "partials hold 128-bit integers");
 
-/* ---- edges: starts and ends of windows; below 2^64, since timestamps, size and advance are below 2^63 ---- */
-
-static uint64_t last_edge(pane_windows w, uint64_t ts) {
-  uint64_t start = ts / w.advance * w.advance;
-  uint64_t end = ts < w.size ? 0 : (ts - w.size) / w.advance * w.advance + w.size;
-  return start > end ? start : end;
-}
-
-static uint64_t next_edge(pane_windows w, uint64_t edge) {
-  uint64_t start = (edge / w.advance + 1) * w.advance;
-  uint64_t end = edge < w.size ? w.size : ((edge - w.size) / w.advance + 1) * w.advance + w.size;
-  return start < end ? start : end;
-}
-
-/* Whether tuples of the slice that begins here are in some window. */
-static bool is_covered(pane_windows w, uint64_t begin) { return begin % w.advance < w.size; }
-
-/* The start of the first window that covers a slice. */
-static uint64_t first_start(pane_windows w, uint64_t begin) {
-  return begin < w.size ? 0 : ((begin - w.size) / w.advance + 1) * w.advance;
-}
-
 /* ---- nodes ---- */
 
 static packed pane_packed(pane *p) { return packed_view(p + 1, p->n, p->plain); }

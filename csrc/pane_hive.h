@@ -38,6 +38,7 @@
 #pragma once
 
 #include "atomics.h"
+#include "edges.h"
 #include "roster.h"
 #include "slice.h"
 #include "tournament.h"
@@ -59,11 +60,6 @@ typedef struct pane {
   bool owns; /* partials hold memory */
   bool held; /* the reader's: the slice is still needed */
 } pane;
-
-/* The windows. */
-typedef struct {
-  uint64_t size, advance;
-} pane_windows;
 
 typedef struct {
   uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */

@@ -10,7 +10,7 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 5 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 6 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -25,7 +25,8 @@ typedef enum {
   PS_UDF_FAILED, /* a native udf gave a code other than 0: ps_fault says which, and in which window and aggregate */
   PS_CORRUPT,    /* load: not what save gives for this query */
   PS_REFUSED,    /* save, load: the design cannot do this */
-  PS_PAUSED      /* never leaves the core: a step gave way to a pause */
+  PS_PAUSED,     /* never leaves the core: a step gave way to a pause */
+  PS_TWICE       /* two rows of a key have the same ts, stream and position, and first or last must choose */
 } ps_code;
 
 /* How a column's values lie in its Arrow buffers. */
@@ -312,3 +313,49 @@ ps_code ps_w_hive_get_next_winset(ps_w_hive *hive, struct ArrowArray *out, ps_fa
 
 /* All windows that start before this are complete; UINT64_MAX: all threads have closed. */
 uint64_t ps_w_hive_limit(ps_w_hive *hive);
+
+/* ---- Partial aggregates (fold.h): rows in any order become one entry per (slice, key), entries become rows of Arrow
+   columns and are taken in again elsewhere, and whoever has all of them makes the windows. One thread at a time. ----
+ */
+typedef struct ps_fold ps_fold;
+
+/* What is wrong with a partial: ps_fault.code, beside its row and aggregate (-1: none of them). */
+typedef enum {
+  PS_BAD_SLICE, /* no slice of a window begins there */
+  PS_BAD_LATE,  /* the slice is in a window that has been put out */
+  PS_BAD_ROWS,  /* below 1, or too many */
+  PS_BAD_COUNT, /* below 0, or more than there are rows */
+  PS_BAD_SUM,   /* not the bytes of a sum, or of none that so many values can have */
+  PS_BAD_PLACE  /* a value without timestamp, stream and position, or a timestamp that is not in the slice */
+} ps_partial_fault;
+
+/* The query has no PS_UDF and no PS_NATIVE. `stream` and `position` are PS_I64 columns without nulls, or -1. Windows
+   that start before `start` have been put out already. */
+ps_code ps_fold_new(const ps_query *query, int32_t stream, int32_t position, int64_t start, ps_fold **out);
+void ps_fold_free(ps_fold *fold);
+
+/* The columns of `rows` are those of the query; the caller keeps them. PS_DISORDER: a negative timestamp, nothing has
+   been taken. PS_TWICE, or PS_NO_MEMORY on the way: all later calls but free answer PS_CLOSED. */
+ps_code ps_fold_add_rows(ps_fold *fold, const struct ArrowArray *rows, ps_fault *fault);
+
+/* The same for partials, whose columns fold_partials.c lists; PS_CORRUPT: nothing has been taken. `held`: they come
+   from a fold that has put out the windows before the same start. */
+ps_code ps_fold_add_partials(ps_fold *fold, const struct ArrowArray *partials, int32_t held, ps_fault *fault);
+
+/* Up to `most` entries from number `from` on as partials; they stay. PS_END: there are no more. */
+ps_code ps_fold_get_partials(ps_fold *fold, int64_t from, int64_t most, struct ArrowArray *out);
+
+/* The windows that end at `until` (UINT64_MAX: all) or before, each once and in order: ts, keys, aggregates; whole
+   windows until there are `most` rows. PS_END: there are no more, and entries that no later window needs are dropped.
+   PS_OVERFLOW: rows of the windows before come first. */
+ps_code ps_fold_get_windows(ps_fold *fold, uint64_t until, int64_t most, struct ArrowArray *out, ps_fault *fault);
+ps_code ps_fold_fault_key(const ps_fold *fold, const ps_fault *fault, struct ArrowArray *out);
+
+/* The lowest start of a window that has not been put out. */
+uint64_t ps_fold_start(const ps_fold *fold);
+
+/* Drops all entries and keys. */
+void ps_fold_clear(ps_fold *fold);
+
+int64_t ps_fold_entries(const ps_fold *fold);
+int64_t ps_fold_bytes(const ps_fold *fold); /* about how much memory it holds */

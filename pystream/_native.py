@@ -23,7 +23,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 5
+ABI = 6
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -410,3 +410,110 @@ class WHiveHandle:
 
 
 _TUPLES = ("int64_t", "int64_t", "int64_t", "double", "uint8_t", "uint8_t", "uint8_t")
+
+
+class FoldHandle:
+    """A fold in C (csrc/fold.h). Calls release the GIL; one thread at a time may make them."""
+
+    def __init__(
+        self,
+        window: tuple[int, int],
+        column_types: list[str],
+        keys: int,
+        aggregates: list[AggregatePlan],
+        stream: int,
+        position: int,
+        start: int,
+    ) -> None:
+        types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
+        each = ffi.new("ps_aggregate[]", [_aggregate(a, []) for a in aggregates])
+        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
+        out = ffi.new("ps_fold **")
+        _raise_if_broken(lib.ps_fold_new(query, stream, position, start, out))
+        self._fold = ffi.gc(out[0], lib.ps_fold_free)
+
+    def add_rows(self, rows: pa.RecordBatch) -> None:
+        """Fold rows."""
+        array, fault = _exported(rows), ffi.new("ps_fault *")
+        _raise_fault(lib.ps_fold_add_rows(self._fold, array, fault), fault)
+
+    def add_partials(self, partials: pa.RecordBatch, *, held: bool) -> None:
+        """Fold partials; `held`: they are what another fold with the same start held."""
+        array, fault = _exported(partials), ffi.new("ps_fault *")
+        _raise_fault(lib.ps_fold_add_partials(self._fold, array, held, fault), fault)
+
+    def get_partials(self, start: int, most: int, schema: pa.Schema) -> pa.RecordBatch | None:
+        """Up to so many entries from number `start` on; None at the end."""
+        out = _new_array()
+        code = lib.ps_fold_get_partials(self._fold, start, most, out)
+        if code == lib.PS_END:
+            return None
+        _raise_fault(code, ffi.new("ps_fault *"))
+        return _import(out, schema)
+
+    def get_windows(self, until: int | None, most: int, schema: pa.Schema) -> pa.RecordBatch | None:
+        """The next windows that end at `until` or before (None: all of them), so many rows or more; None at the end."""
+        out, fault = _new_array(), ffi.new("ps_fault *")
+        code = lib.ps_fold_get_windows(self._fold, 2**64 - 1 if until is None else until, most, out, fault)
+        if code == lib.PS_END:
+            return None
+        _raise_if_broken(code)
+        if code != lib.PS_OK:
+            raise self._window_fault(code, fault, schema)
+        return _import(out, schema)
+
+    def _window_fault(self, code: int, fault: Any, schema: pa.Schema) -> Fault:
+        """What went wrong in a window, with the window's name."""
+        error = Fault(code, fault)
+        if code == lib.PS_OVERFLOW:
+            name = _new_array()
+            _raise_if_broken(lib.ps_fold_fault_key(self._fold, fault, name))
+            error.window = _import(name, pa.schema([schema.field(i) for i in range(name.n_children)]))
+        return error
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        lib.ps_fold_clear(self._fold)
+
+    @property
+    def start(self) -> int:
+        """The lowest start of a window that has not been put out."""
+        return int(lib.ps_fold_start(self._fold))
+
+    @property
+    def entries(self) -> int:
+        """How many (slice, key) are held."""
+        return int(lib.ps_fold_entries(self._fold))
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory is held."""
+        return int(lib.ps_fold_bytes(self._fold))
+
+
+def _exported(batch: pa.RecordBatch) -> Any:
+    """The batch for C to read."""
+    array = _new_array()
+    batch._export_to_c(int(ffi.cast("uintptr_t", array)))
+    return array
+
+
+def is_disorder(fault: Fault) -> bool:
+    """Whether a timestamp was below what it had to be."""
+    return bool(fault.code == lib.PS_DISORDER)
+
+
+def is_twice(fault: Fault) -> bool:
+    """Whether a row turned up twice."""
+    return bool(fault.code == lib.PS_TWICE)
+
+
+#: What can be wrong with a partial, by Fault.user_code: which of its columns, and how.
+PARTIAL_FAULTS = {
+    lib.PS_BAD_SLICE: ("slice", "is where no slice of a window begins"),
+    lib.PS_BAD_LATE: ("slice", "is in a window that has been put out already"),
+    lib.PS_BAD_ROWS: ("rows", "is not a possible number of rows"),
+    lib.PS_BAD_COUNT: ("n", "is below 0 or above the number of rows"),
+    lib.PS_BAD_SUM: ("sum", "is not the sum of so many values"),
+    lib.PS_BAD_PLACE: ("ts", "is not in the slice, or the stream or position is missing"),
+}

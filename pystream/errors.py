@@ -40,3 +40,7 @@ class UdfError(PystreamError, RuntimeError):
 
 class SnapshotError(PystreamError, ValueError):
     """Bytes that are no snapshot, are damaged, or are of another query."""
+
+
+class PartialError(PystreamError, ValueError):
+    """A partial aggregate that is damaged, of another query, or of a window that has been put out already."""

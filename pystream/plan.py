@@ -56,10 +56,10 @@ _READ_AS = {
 }
 
 
-def _storage(type: pa.DataType) -> pa.DataType:
+def storage(type: pa.DataType) -> pa.DataType:
     """The type in which values are handed to C."""
     if pa.types.is_dictionary(type):
-        return _storage(type.value_type)
+        return storage(type.value_type)
     return _READ_AS.get(type, type)
 
 
@@ -69,16 +69,16 @@ def _layout(type: pa.DataType) -> str | None:
     return "I32" if pa.types.is_time32(type) else _LAYOUTS.get(type)
 
 
-def _out_type(type: pa.DataType) -> pa.DataType:
+def out_type(type: pa.DataType) -> pa.DataType:
     """The type in which a value of this column comes out again."""
     if pa.types.is_dictionary(type):
-        return _out_type(type.value_type)
+        return out_type(type.value_type)
     return pa.string() if type == pa.string_view() else pa.binary() if type == pa.binary_view() else type
 
 
-def _wire_type(type: pa.DataType) -> pa.DataType:
+def wire_type(type: pa.DataType) -> pa.DataType:
     """What C writes for a value of this output type: 64-bit values or byte strings."""
-    layout = _layout(_storage(type)) or "I64"
+    layout = _layout(storage(type)) or "I64"
     if layout.startswith("BYTES"):
         return pa.large_binary()
     return {"U": pa.uint64(), "B": pa.uint64(), "F": pa.float64()}.get(layout[0], pa.int64())
@@ -95,7 +95,7 @@ class Column:
     @property
     def layout(self) -> str:
         """How C reads it."""
-        layout = _layout(_storage(self.type))
+        layout = _layout(storage(self.type))
         if layout is None:
             raise SchemaError(
                 f"column {self.name!r} has type {self.type}, which pystream cannot aggregate; cast it first"
@@ -122,7 +122,7 @@ class Plan:
         self.schema = schema
         self.ts_type = self._ts_type()
         self.window = query.window.ticks(self.ts_type.unit if pa.types.is_timestamp(self.ts_type) else None)
-        self.columns = [Column(query.ts, self.ts_type), *(Column(k, self._type_of(k)) for k in query.key)]
+        self.columns = [Column(query.ts, self.ts_type), *(Column(k, self.type_of(k)) for k in query.key)]
         self.udfs = {name: a for name, a in query.aggregates.items() if a.function == "udf"}
         self._natives = {name for name, a in query.aggregates.items() if a.native}
         self.aggregates = [self._aggregate(n, a) for n, a in query.aggregates.items() if n not in self.udfs]
@@ -136,7 +136,8 @@ class Plan:
 
     # ---- making the plan ----
 
-    def _type_of(self, name: str) -> pa.DataType:
+    def type_of(self, name: str) -> pa.DataType:
+        """The type of a column of the input."""
         found = self.schema.get_all_field_indices(name)
         if len(found) != 1:
             what = "is missing" if not found else "appears more than once"
@@ -146,7 +147,7 @@ class Plan:
         return self.schema.field(found[0]).type
 
     def _ts_type(self) -> pa.DataType:
-        type = self._type_of(self.query.ts)
+        type = self.type_of(self.query.ts)
         if not (pa.types.is_integer(type) or pa.types.is_timestamp(type)):
             raise SchemaError(
                 f"timestamp column {self.query.ts!r} has type {type}; it must be an integer or a timestamp"
@@ -155,7 +156,7 @@ class Plan:
 
     def _aggregate(self, name: str, aggregate: Aggregate) -> AggregatePlan:
         value = (
-            -1 if aggregate.column is None else self._index(Column(aggregate.column, self._type_of(aggregate.column)))
+            -1 if aggregate.column is None else self._index(Column(aggregate.column, self.type_of(aggregate.column)))
         )
         if value >= 0 and aggregate.function in ("sum", "avg") and not _is_number(self.columns[value].type):
             raise SchemaError(
@@ -171,7 +172,7 @@ class Plan:
         """The number of a column for a native udf."""
         if column == self.query.ts:
             return 0
-        number = self._index(Column(column, self._type_of(column)))
+        number = self._index(Column(column, self.type_of(column)))
         if self.columns[number].layout.startswith("BYTES"):
             raise SchemaError(f"{name}: column {column!r} is a string; a native udf takes columns of fixed width")
         return number
@@ -191,19 +192,19 @@ class Plan:
             return pa.field(name, aggregate.type or pa.null())
         if aggregate.function == "count":
             return pa.field(name, pa.int64())
-        type = self._type_of(aggregate.column or "")
-        if aggregate.function == "avg" or (aggregate.function == "sum" and pa.types.is_floating(_storage(type))):
+        type = self.type_of(aggregate.column or "")
+        if aggregate.function == "avg" or (aggregate.function == "sum" and pa.types.is_floating(storage(type))):
             return pa.field(name, pa.float64())
-        return pa.field(name, pa.int64() if aggregate.function == "sum" else _out_type(type))
+        return pa.field(name, pa.int64() if aggregate.function == "sum" else out_type(type))
 
     def _out_schema(self) -> pa.Schema:
-        keys = [pa.field(k, _out_type(self._type_of(k))) for k in self.query.key]
+        keys = [pa.field(k, out_type(self.type_of(k))) for k in self.query.key]
         return pa.schema(
             [pa.field("ts", self.ts_type), *keys, *(self._out_field(n, a) for n, a in self.query.aggregates.items())],
         )
 
     def _wire_schema(self) -> pa.Schema:
-        fields = [pa.field(f.name, _wire_type(f.type)) for f in self.out_schema if f.name not in self.udfs]
+        fields = [pa.field(f.name, wire_type(f.type)) for f in self.out_schema if f.name not in self.udfs]
         return pa.schema([*fields, *([pa.field("", pa.int64())] if self.udfs else [])])
 
     def _check_filters(self) -> None:
@@ -220,7 +221,7 @@ class Plan:
         return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
 
     def _timestamps(self, batch: pa.RecordBatch) -> pa.Array:
-        array = _typed(_named(batch, self.query.ts), self.ts_type, self.query.ts)
+        array = typed(named(batch, self.query.ts), self.ts_type, self.query.ts)
         if array.null_count:
             row = pc.index(pc.is_null(array), value=True).as_py()
             raise SchemaError(f"row {row}: timestamp {self.query.ts!r} is null")
@@ -229,17 +230,16 @@ class Plan:
     def _column(self, batch: pa.RecordBatch, column: Column) -> pa.Array:
         if column.where is not None:
             return _mask(batch, column.where)
-        array = _typed(_named(batch, column.name), column.type, column.name)
-        storage = _storage(column.type)
-        if array.type != storage:
-            array = array.cast(storage)
+        array = typed(named(batch, column.name), column.type, column.name)
+        if array.type != storage(column.type):
+            array = array.cast(storage(column.type))
         array.validate(full=column.layout.startswith("BYTES"))
         return array
 
     @property
     def saved_schema(self) -> pa.Schema:
         """The columns of a pending tuple as C gives them for a snapshot."""
-        types = [pa.int64(), *(_wire_type(c.type) for c in self.columns[1:])]
+        types = [pa.int64(), *(wire_type(c.type) for c in self.columns[1:])]
         return pa.schema([(str(i), type) for i, type in enumerate(types)])
 
     def unsaved(self, saved: pa.RecordBatch) -> pa.RecordBatch:
@@ -257,14 +257,14 @@ class Plan:
 
     def _typed(self, wire: pa.RecordBatch, field: pa.Field) -> pa.Array:
         try:
-            return _from_wire(wire.column(field.name), field.type, safe=field.name in self._natives)
+            return from_wire(wire.column(field.name), field.type, safe=field.name in self._natives)
         except pa.ArrowInvalid as error:
             raise UdfError(f"{field.name}: a result does not fit: {error}") from error
 
     def window_name(self, name: pa.RecordBatch) -> str:
         """Name a window for people. `name` is one row of C's output: its start and its key."""
         fields = [self.out_schema.field(i) for i in range(name.num_columns)]
-        start, *key = (_from_wire(array, f.type)[0].as_py() for array, f in zip(name.columns, fields, strict=True))
+        start, *key = (from_wire(array, f.type)[0].as_py() for array, f in zip(name.columns, fields, strict=True))
         return f"window starting at {start}, key {tuple(key)}"
 
     def finish(self, columns: dict[str, pa.Array]) -> pa.RecordBatch:
@@ -273,18 +273,19 @@ class Plan:
 
 
 def _is_number(type: pa.DataType) -> bool:
-    type = _storage(type)
+    type = storage(type)
     return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type))
 
 
-def _named(batch: pa.RecordBatch, name: str) -> pa.Array:
+def named(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """The one column of this name."""
     found = batch.schema.get_all_field_indices(name)
     if len(found) != 1:
         raise SchemaError(f"column {name!r} {'is missing' if not found else 'appears more than once'}")
     return batch.column(found[0])
 
 
-def _typed(array: pa.Array, type: pa.DataType, name: str) -> pa.Array:
+def typed(array: pa.Array, type: pa.DataType, name: str) -> pa.Array:
     """The array in the plan's type; a batch may bring another type if no value is lost."""
     if array.type == type:
         return array
@@ -310,7 +311,7 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
     return pc.fill_null(column, fill_value=False).combine_chunks()
 
 
-def _from_wire(array: pa.Array, type: pa.DataType, *, safe: bool = False) -> pa.Array:
+def from_wire(array: pa.Array, type: pa.DataType, *, safe: bool = False) -> pa.Array:
     """The array in an output type. Not `safe`: the values came from such a column, or are as wide as they can be."""
     if pa.types.is_temporal(type):
         return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64(), safe=safe).view(type)

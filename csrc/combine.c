@@ -1,0 +1,295 @@
+/*
+ * combine.c - windows out of the entries of a fold: see fold.h.
+ *
+ * A pass gathers the entries in the order of their slices and lets the slices enter and leave the totals of their keys,
+ * as pane_hive.h does with the slices of its inputs: each once (partial.h), however many windows it is in.
+ *
+ *   slice   0        1     2            begin[], and where its entries lie: from[i] to from[i + 1]
+ *   keys    [17 4 2] [17]  [4 9]        beside it rows, and a column of partials per aggregate
+ *
+ *           first ... turned ... end    slices [first, end) are in the totals, those before `turned` in the front
+ * stacks
+ *
+ * What a pass gathers refers to the fold, so it ends when the fold changes; the next one goes on at start_next.
+ */
+#include "fold.h"
+#include "output.h"
+#include "roster.h"
+#include "window_rows.h"
+
+struct combine_pass {
+  int64_t slices, n;
+  uint64_t *begin;
+  int64_t *from;
+  uint32_t *keys;
+  int64_t *rows;
+  void **columns;
+  const partial_kind **kinds;
+  bool stacked; /* some function needs the two stacks */
+  int64_t first, turned, end;
+  int64_t *rows_of; /* by key number: rows in the window */
+  partial_totals *totals;
+  roster roster;
+};
+
+/* ---- gathering ---- */
+
+static void pass_free(ps_fold *f, combine_pass *p) {
+  for (int32_t a = 0; a < f->functions.n; a++) {
+    if (p->totals && p->totals[a].total) partial_drop(p->kinds[a], p->totals[a].total, f->keys_known);
+    if (p->totals) memory_free(p->totals[a].total);
+    if (p->totals) memory_free(p->totals[a].front);
+    if (p->columns) memory_free(p->columns[a]);
+  }
+  roster_free(&p->roster);
+  memory_free(p->totals);
+  memory_free(p->columns);
+  memory_free(p->kinds);
+  memory_free(p->rows_of);
+  memory_free(p->rows);
+  memory_free(p->keys);
+  memory_free(p->from);
+  memory_free(p->begin);
+  memory_free(p);
+}
+
+void combine_end(ps_fold *f) {
+  if (f->pass) pass_free(f, f->pass);
+  f->pass = NULL;
+}
+
+/* Sorts the numbers of the slices by where they begin, merging runs of 1, 2, 4, ...; `order` has twice the room. */
+static uint32_t *sort_slices(const ps_fold *f, uint32_t *order) {
+  uint32_t *here = order, *there = order + f->slices;
+  for (int64_t i = 0; i < f->slices; i++) here[i] = (uint32_t)i;
+  for (int64_t run = 1; run < f->slices; run *= 2) {
+    for (int64_t a = 0; a < f->slices; a += 2 * run) {
+      int64_t b = a + run < f->slices ? a + run : f->slices, c = b + run < f->slices ? b + run : f->slices;
+      for (int64_t i = a, j = b, k = a; k < c; k++) {
+        bool left = j == c || (i < b && f->begin[here[i]] < f->begin[here[j]]);
+        there[k] = left ? here[i++] : here[j++];
+      }
+    }
+    uint32_t *other = here;
+    here = there;
+    there = other;
+  }
+  return here;
+}
+
+/* Where each entry goes: place[e]. Slices that begin before start_next are in no window to come; they come first, and
+   the pass begins behind them. */
+static void place_entries(const ps_fold *f, combine_pass *p, const uint32_t *sorted, int64_t *of_slice,
+                          uint32_t *place) {
+  for (int64_t e = 0; e < f->n; e++) of_slice[f->entry[e].pair >> 32]++;
+  int64_t from = 0;
+  for (int64_t i = 0; i < f->slices; i++) {
+    p->begin[i] = f->begin[sorted[i]];
+    p->from[i] = from;
+    if (p->begin[i] < f->start_next) p->first = i + 1;
+    from += of_slice[sorted[i]];
+    of_slice[sorted[i]] = p->from[i];
+  }
+  p->from[f->slices] = from;
+  p->turned = p->end = p->first;
+  for (int64_t e = 0; e < f->n; e++) {
+    place[e] = (uint32_t)of_slice[f->entry[e].pair >> 32]++;
+    p->keys[place[e]] = (uint32_t)f->entry[e].pair;
+    p->rows[place[e]] = f->entry[e].rows;
+  }
+}
+
+/* States in the form of partial.h. Within a slice the fold has decided which row is first or last; slices differ in
+   time, so stream and position are not needed any more. */
+static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t *place, void *to, size_t size) {
+  const placed_state *placed = c->states;
+  const string_state *strings = c->states;
+  if (c->kind == FOLD_PLACED) {
+    for (int64_t e = 0; e < f->n; e++) {
+      ((placed_partial *)to)[place[e]] = (placed_partial){placed[e].place.when, 0, placed[e].bits};
+    }
+  } else if (c->kind == FOLD_STRING) {
+    for (int64_t e = 0; e < f->n; e++) {
+      const string_state *s = &strings[e];
+      ((bytes_partial *)to)[place[e]] = (bytes_partial){s->place.when, 0, fold_string(f, s), s->length};
+    }
+  } else {
+    for (int64_t e = 0; e < f->n; e++) {
+      memcpy((uint8_t *)to + place[e] * size, (const uint8_t *)c->states + (size_t)e * size, size);
+    }
+  }
+}
+
+static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place) {
+  size_t n = (size_t)f->n + 1, keys = (size_t)f->keys_known + 1;
+  for (int32_t a = 0; a < f->functions.n; a++) {
+    const partial_kind *kind = p->kinds[a] = partial_kind_of(&f->functions.each[a]);
+    p->stacked |= kind->stacked;
+    if (!kind->size) continue;
+    p->columns[a] = memory_new(n * kind->size);
+    p->totals[a].total = memory_new(keys * kind->size);
+    if (kind->stacked) p->totals[a].front = memory_new(keys * kind->size);
+    if (!p->columns[a] || !p->totals[a].total || (kind->stacked && !p->totals[a].front)) return false;
+    gather_column(f, &f->column[a], place, p->columns[a], kind->size);
+  }
+  return true;
+}
+
+static bool pass_fill(const ps_fold *f, combine_pass *p) {
+  size_t n = (size_t)f->n + 1, slices = (size_t)f->slices + 1, functions = (size_t)f->functions.n;
+  uint32_t *order = memory_new(2 * slices * sizeof *order), *place = memory_new(n * sizeof *place);
+  int64_t *of_slice = memory_new(slices * sizeof *of_slice);
+  p->begin = memory_new(slices * sizeof *p->begin);
+  p->from = memory_new(slices * sizeof *p->from);
+  p->keys = memory_new(n * sizeof *p->keys);
+  p->rows = memory_new(n * sizeof *p->rows);
+  p->rows_of = memory_new(((size_t)f->keys_known + 1) * sizeof *p->rows_of);
+  p->kinds = memory_new(functions * sizeof *p->kinds);
+  p->columns = memory_new(functions * sizeof *p->columns);
+  p->totals = memory_new(functions * sizeof *p->totals);
+  bool ok = order && place && of_slice && p->begin && p->from && p->keys && p->rows && p->rows_of && p->kinds &&
+            p->columns && p->totals && roster_expect(&p->roster, f->keys_known);
+  if (ok) {
+    p->slices = f->slices;
+    place_entries(f, p, sort_slices(f, order), of_slice, place);
+    ok = pass_columns(f, p, place);
+  }
+  memory_free(order);
+  memory_free(place);
+  memory_free(of_slice);
+  return ok;
+}
+
+static bool combine_begin(ps_fold *f) {
+  combine_pass *p = memory_new(sizeof *p);
+  if (!p) return false;
+  bool ok = roster_init(&p->roster, &f->table, f->keys, f->column_types + 1) && pass_fill(f, p);
+  if (ok) {
+    f->pass = p;
+  } else {
+    pass_free(f, p);
+  }
+  return ok;
+}
+
+/* ---- slices enter and leave ---- */
+
+static partial_list slice_list(const combine_pass *p, int32_t a, int64_t slice) {
+  int64_t from = p->from[slice];
+  uint8_t *partials = p->columns[a];
+  return (partial_list){p->keys + from, partials ? partials + (size_t)from * p->kinds[a]->size : NULL,
+                        p->from[slice + 1] - from, NULL};
+}
+
+static bool enter(const ps_fold *f, combine_pass *p) {
+  int64_t slice = p->end++;
+  for (int64_t i = p->from[slice]; i < p->from[slice + 1]; i++) p->rows_of[p->keys[i]] += p->rows[i];
+  bool ok = roster_list(&p->roster, p->keys + p->from[slice], p->from[slice + 1] - p->from[slice]);
+  for (int32_t a = 0; ok && a < f->functions.n; a++) {
+    partial_list list = slice_list(p, a, slice);
+    if (p->kinds[a]->size) ok = p->kinds[a]->enter(&p->totals[a], &list);
+  }
+  return ok;
+}
+
+/* The front stacks are empty: everything goes there, the newest slice first. */
+static void turn(const ps_fold *f, combine_pass *p) {
+  for (int64_t slice = p->end; slice-- > p->first;) {
+    for (int32_t a = 0; a < f->functions.n; a++) {
+      partial_list list = slice_list(p, a, slice);
+      if (p->kinds[a]->stacked) p->kinds[a]->push(&p->totals[a], &list);
+    }
+  }
+  p->turned = p->end;
+}
+
+static bool leave(const ps_fold *f, combine_pass *p) {
+  if (p->stacked && p->first == p->turned) turn(f, p);
+  int64_t slice = p->first++;
+  for (int64_t i = p->from[slice]; i < p->from[slice + 1]; i++) p->rows_of[p->keys[i]] -= p->rows[i];
+  bool ok = true;
+  for (int32_t a = 0; a < f->functions.n; a++) {
+    partial_list list = slice_list(p, a, slice);
+    if (p->kinds[a]->stacked) {
+      p->kinds[a]->pop(&p->totals[a], &list);
+    } else if (p->kinds[a]->size) {
+      ok = p->kinds[a]->leave(&p->totals[a], &list) && ok;
+    }
+  }
+  return ok;
+}
+
+/* ---- windows ---- */
+
+/* A row for each key that has rows in the window. */
+static ps_code put_window(ps_fold *f, combine_pass *p, uint64_t start, ps_fault *fault) {
+  int64_t n = roster_live(&p->roster, p->rows_of), failed_row = INT64_MAX;
+  uint64_t *starts = n < 0 ? NULL : out_reserve(&f->rows, 0, n);
+  if (!starts || !roster_put(&p->roster, n, &f->rows)) return PS_NO_MEMORY;
+  for (int64_t i = 0; i < n; i++) starts[i] = start;
+  partial_list keys = {.keys = p->roster.live, .n = n};
+  for (int32_t a = 0; a < f->functions.n; a++) {
+    int64_t row = 0;
+    const aggregate *function = &f->functions.each[a];
+    ps_code code = partial_finish(function, &p->totals[a], &keys, p->rows_of, &f->rows, 1 + f->keys + a, &row);
+    if (code == PS_NO_MEMORY) return code;
+    if (code != PS_OK && row < failed_row) { /* the first row that fails is named, in it the first aggregate */
+      failed_row = row;
+      *fault = (ps_fault){.ts = (int64_t)start, .aggregate = a, .key = key_table_at(&f->table, keys.keys[row])};
+    }
+  }
+  if (failed_row < INT64_MAX) return PS_OVERFLOW;
+  out_end_rows(&f->rows, n);
+  return PS_OK;
+}
+
+/* The next window that has rows and ends at `until` or before: PS_OK and its start, or PS_EMPTY. */
+static ps_code next_window(const ps_fold *f, const combine_pass *p, uint64_t until, uint64_t *start) {
+  if (p->first == p->slices) return PS_EMPTY;
+  *start = first_start(f->windows, p->begin[p->first]);
+  if (*start < f->start_next) *start = f->start_next;
+  return *start + f->windows.size <= until ? PS_OK : PS_EMPTY;
+}
+
+/* Puts it out. PS_OVERFLOW: it comes again. */
+static ps_code step(ps_fold *f, uint64_t start, ps_fault *fault) {
+  combine_pass *p = f->pass;
+  bool ok = true;
+  while (ok && p->end < p->slices && p->begin[p->end] < start + f->windows.size) ok = enter(f, p);
+  if (!ok) return PS_NO_MEMORY;
+  ps_code code = put_window(f, p, start, fault);
+  if (code != PS_OK) return code;
+  f->start_next = start + f->windows.advance;
+  while (ok && p->first < p->end && p->begin[p->first] < f->start_next) ok = leave(f, p);
+  return ok ? PS_OK : PS_NO_MEMORY;
+}
+
+/* All windows up to `until` are out. */
+static ps_code finish_pass(ps_fold *f, uint64_t until) {
+  uint64_t next = until == UINT64_MAX ? UINT64_MAX : first_start(f->windows, until);
+  if (next > f->start_next) f->start_next = next;
+  combine_end(f);
+  return fold_drop_before(f, f->start_next) ? PS_END : PS_NO_MEMORY;
+}
+
+ps_code ps_fold_get_windows(ps_fold *f, uint64_t until, int64_t most, struct ArrowArray *out, ps_fault *fault) {
+  if (f->broken) return PS_CLOSED;
+  ps_code code = f->pass || combine_begin(f) ? PS_OK : PS_NO_MEMORY;
+  uint64_t start = 0;
+  while (code == PS_OK && f->rows.rows < most) {
+    code = next_window(f, f->pass, until, &start);
+    if (code == PS_OK) code = step(f, start, fault);
+  }
+  if (code == PS_NO_MEMORY) combine_end(f); /* it may have been half-way; the fold is as it was */
+  if (code == PS_NO_MEMORY) return code;
+  if (f->rows.rows == 0) return code == PS_EMPTY ? finish_pass(f, until) : code;
+  if (!out_rows_shell(&f->rows, out)) return PS_NO_MEMORY;
+  out_rows_move(&f->rows, out);
+  return PS_OK;
+}
+
+uint64_t ps_fold_start(const ps_fold *f) { return f->start_next; }
+
+ps_code ps_fold_fault_key(const ps_fold *f, const ps_fault *fault, struct ArrowArray *out) {
+  return window_name(fault->ts, fault->key, f->keys, f->column_types + 1, out) ? PS_OK : PS_NO_MEMORY;
+}

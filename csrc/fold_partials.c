@@ -1,0 +1,538 @@
+/*
+ * fold_partials.c - entries as rows of Arrow columns, and back: see fold.h.
+ *
+ * The columns, in this order; numbers are int64, and the same rows mean the same on every machine:
+ *   slice                          where the slice begins
+ *   the key columns
+ *   rows                           how many rows fell into the slice
+ *   for each aggregate
+ *     count                        nothing: it is `rows`; with a filter: how many rows passed it
+ *     sum, avg                     how many values;  the sum in 16 bytes, little-endian two's complement: of integers
+ *                                  itself; of floats the narrow sum, behind which the wide one may follow: its limbs, 8
+ *                                  bytes each, and how many NaN, +inf and -inf, 8 bytes each (exact_sum.h)
+ *     min, max                     the value; null: there is none
+ *     first, last                  the same, and the ts, stream and position of the row it comes from
+ *
+ * Partials come from elsewhere. A batch of them is checked from end to end before any of it is taken in.
+ */
+#include "fold.h"
+
+#include "output.h"
+
+#define NARROW_BYTES 16
+#define WIDE_BYTES (NARROW_BYTES + 8 * EXACT_SUM_LIMBS + 3 * 8)
+
+static bool is_placed(const aggregate *a) { return a->function == PS_FIRST || a->function == PS_LAST; }
+
+static int32_t columns_of(const fold_column *c) {
+  switch (c->kind) {
+    case FOLD_ROWS: return 0;
+    case FOLD_COUNT:
+    case FOLD_LEAST: return 1;
+    case FOLD_INTEGER:
+    case FOLD_FLOAT: return 2;
+    case FOLD_PLACED: return 4;
+    case FOLD_STRING: return is_placed(c->a) ? 4 : 1;
+  }
+  return 0;
+}
+
+bool fold_init_partials(ps_fold *f) {
+  f->partial_columns = 2 + f->keys;
+  for (int32_t i = 0; i < f->functions.n; i++) f->partial_columns += columns_of(&f->column[i]);
+  f->partial_types = memory_new((size_t)f->partial_columns * sizeof *f->partial_types);
+  if (!f->partial_types) return false;
+  for (int32_t i = 0; i < f->partial_columns; i++) f->partial_types[i] = PS_I64;
+  for (int32_t i = 1; i <= f->keys; i++) f->partial_types[i] = f->column_types[i];
+  int32_t to = 2 + f->keys;
+  for (int32_t i = 0; i < f->functions.n; to += columns_of(&f->column[i++])) {
+    const fold_column *c = &f->column[i];
+    if (c->kind == FOLD_INTEGER || c->kind == FOLD_FLOAT) f->partial_types[to + 1] = PS_BYTES32;
+    if (c->kind >= FOLD_LEAST) f->partial_types[to] = c->a->type;
+  }
+  return true;
+}
+
+/* ---- numbers as bytes ---- */
+
+static uint8_t *put_word(uint8_t *to, uint64_t word) {
+  for (int i = 0; i < 8; i++) *to++ = (uint8_t)(word >> (8 * i));
+  return to;
+}
+
+static uint64_t word_at(const uint8_t *from) {
+  uint64_t word = 0;
+  for (int i = 7; i >= 0; i--) word = word << 8 | from[i];
+  return word;
+}
+
+static uint8_t *put_narrow(uint8_t *to, int128 x) {
+  return put_word(put_word(to, (uint64_t)(uint128)x), (uint64_t)((uint128)x >> 64));
+}
+
+static int128 narrow_at(const uint8_t *from) { return (int128)((uint128)word_at(from + 8) << 64 | word_at(from)); }
+
+static void put_wide(uint8_t *to, const exact_sum_wide *w) {
+  for (int i = 0; i < EXACT_SUM_LIMBS; i++) to = put_word(to, w->limb[i]);
+  to = put_word(to, (uint64_t)w->nan);
+  to = put_word(to, (uint64_t)w->plus_inf);
+  put_word(to, (uint64_t)w->minus_inf);
+}
+
+static exact_sum_wide wide_at(const uint8_t *from) {
+  exact_sum_wide w;
+  for (int i = 0; i < EXACT_SUM_LIMBS; i++, from += 8) w.limb[i] = word_at(from);
+  w.nan = (int64_t)word_at(from);
+  w.plus_inf = (int64_t)word_at(from + 8);
+  w.minus_inf = (int64_t)word_at(from + 16);
+  return w;
+}
+
+/* ---- out ---- */
+
+/* Entries [from, to) as rows to come. */
+typedef struct {
+  const ps_fold *f;
+  int64_t from, n;
+  out_rows *rows;
+} output;
+
+static bool put_key(const output *o, int32_t which) {
+  bool strings = type_is_bytes(o->f->column_types[which]);
+  uint64_t *out = strings ? NULL : out_reserve(o->rows, which, o->n);
+  if (!strings && !out) return false;
+  for (int64_t i = 0; i < o->n; i++) {
+    const uint8_t *at = key_table_at(&o->f->table, (uint32_t)o->f->entry[o->from + i].pair)->data;
+    key_part part = {0};
+    for (int32_t k = 1; k <= which; k++) at = key_decode(at, o->f->column_types[k], &part);
+    if (strings) {
+      uint8_t *space = out_put_space_at(o->rows, which, i, part.length);
+      if (!space) return false;
+      key_unescape(&part, space);
+    } else {
+      out[i] = part.bits;
+    }
+    if (part.null && !out_put_null_at(o->rows, which, i)) return false;
+  }
+  return true;
+}
+
+static bool put_entries(const output *o) {
+  int32_t rows = 1 + o->f->keys;
+  uint64_t *begin = out_reserve(o->rows, 0, o->n), *count = out_reserve(o->rows, rows, o->n);
+  if (!begin || !count) return false;
+  for (int64_t i = 0; i < o->n; i++) {
+    fold_entry e = o->f->entry[o->from + i];
+    begin[i] = o->f->begin[e.pair >> 32];
+    count[i] = (uint64_t)e.rows;
+  }
+  for (int32_t k = 1; k <= o->f->keys; k++) {
+    if (!put_key(o, k)) return false;
+  }
+  return true;
+}
+
+static bool put_integers(const output *o, const integer_state *s, int32_t to) {
+  uint64_t *n = out_reserve(o->rows, to, o->n);
+  for (int64_t i = 0; n && i < o->n; i++) {
+    n[i] = (uint64_t)s[o->from + i].n;
+    uint8_t *space = out_put_space_at(o->rows, to + 1, i, NARROW_BYTES);
+    if (!space) return false;
+    put_narrow(space, s[o->from + i].sum);
+  }
+  return n != NULL;
+}
+
+static bool put_floats(const output *o, const float_state *s, int32_t to) {
+  uint64_t *n = out_reserve(o->rows, to, o->n);
+  for (int64_t i = 0; n && i < o->n; i++) {
+    const float_state *x = &s[o->from + i];
+    n[i] = (uint64_t)x->n;
+    uint8_t *space = out_put_space_at(o->rows, to + 1, i, x->wide ? WIDE_BYTES : NARROW_BYTES);
+    if (!space) return false;
+    space = put_narrow(space, x->narrow);
+    if (x->wide) put_wide(space, x->wide);
+  }
+  return n != NULL;
+}
+
+static bool put_least(const output *o, const fold_column *c, int32_t to) {
+  const least_partial *s = c->states;
+  uint64_t *out = out_reserve(o->rows, to, o->n), flip = c->a->function == PS_MAX ? UINT64_MAX : 0;
+  for (int64_t i = 0; out && i < o->n; i++) {
+    const least_partial *x = &s[o->from + i];
+    out[i] = x->present ? value_unordered(x->word ^ flip, c->a->type) : 0;
+    if (!x->present && !out_put_null_at(o->rows, to, i)) return false;
+  }
+  return out != NULL;
+}
+
+/* The three columns that say where a value comes from. */
+static bool put_place(const output *o, int64_t i, const fold_place *p, uint64_t *const out[3], int32_t to) {
+  out[0][i] = p->when ? p->when - 1 : 0;
+  out[1][i] = (uint64_t)p->stream;
+  out[2][i] = (uint64_t)p->position;
+  if (p->when) return true;
+  return out_put_null_at(o->rows, to, i) && out_put_null_at(o->rows, to + 1, i) && out_put_null_at(o->rows, to + 2, i);
+}
+
+static bool put_places(const output *o, const fold_column *c, int32_t to) {
+  uint64_t *const out[3] = {out_reserve(o->rows, to, o->n), out_reserve(o->rows, to + 1, o->n),
+                            out_reserve(o->rows, to + 2, o->n)};
+  if (!out[0] || !out[1] || !out[2]) return false;
+  for (int64_t i = 0; i < o->n; i++) { /* the place comes first in both kinds of states */
+    const fold_place *p = (const void *)((const uint8_t *)c->states + (size_t)(o->from + i) * c->size);
+    if (!put_place(o, i, p, out, to)) return false;
+  }
+  return true;
+}
+
+_Static_assert(offsetof(placed_state, place) == 0 && offsetof(string_state, place) == 0, "put_places relies on it");
+
+static bool put_placed(const output *o, const fold_column *c, int32_t to) {
+  const placed_state *s = c->states;
+  uint64_t *out = out_reserve(o->rows, to, o->n);
+  for (int64_t i = 0; out && i < o->n; i++) {
+    out[i] = s[o->from + i].bits;
+    if (!s[o->from + i].place.when && !out_put_null_at(o->rows, to, i)) return false;
+  }
+  return out && put_places(o, c, to + 1);
+}
+
+static bool put_strings(const output *o, const fold_column *c, int32_t to) {
+  const string_state *s = c->states;
+  for (int64_t i = 0; i < o->n; i++) {
+    const string_state *x = &s[o->from + i];
+    uint8_t *space = out_put_space_at(o->rows, to, i, x->length);
+    if (!space || (!x->place.when && !out_put_null_at(o->rows, to, i))) return false;
+    if (x->length) memcpy(space, fold_string(o->f, x), (size_t)x->length);
+  }
+  return !is_placed(c->a) || put_places(o, c, to + 1);
+}
+
+static bool put_column(const output *o, const fold_column *c, int32_t to) {
+  const int64_t *counts = c->states;
+  uint64_t *out;
+  switch (c->kind) {
+    case FOLD_ROWS: return true;
+    case FOLD_COUNT:
+      out = out_reserve(o->rows, to, o->n);
+      if (out) memcpy(out, counts + o->from, (size_t)o->n * sizeof *out);
+      return out != NULL;
+    case FOLD_INTEGER: return put_integers(o, c->states, to);
+    case FOLD_FLOAT: return put_floats(o, c->states, to);
+    case FOLD_LEAST: return put_least(o, c, to);
+    case FOLD_PLACED: return put_placed(o, c, to);
+    case FOLD_STRING: return put_strings(o, c, to);
+  }
+  return false;
+}
+
+static bool put_all(const output *o) {
+  int32_t to = 2 + o->f->keys;
+  bool ok = put_entries(o);
+  for (int32_t i = 0; ok && i < o->f->functions.n; i++) {
+    ok = put_column(o, &o->f->column[i], to);
+    to += columns_of(&o->f->column[i]);
+  }
+  return ok;
+}
+
+static bool init_output(const ps_fold *f, out_rows *rows) {
+  bool *is_bytes = memory_new((size_t)f->partial_columns * sizeof *is_bytes);
+  if (!is_bytes) return false;
+  for (int32_t i = 0; i < f->partial_columns; i++) is_bytes[i] = type_is_bytes(f->partial_types[i]);
+  bool ok = out_rows_init(rows, f->partial_columns, is_bytes);
+  memory_free(is_bytes);
+  return ok;
+}
+
+ps_code ps_fold_get_partials(ps_fold *f, int64_t from, int64_t most, struct ArrowArray *out) {
+  if (f->broken) return PS_CLOSED;
+  if (from == 0) {
+    combine_end(f);
+    if (!fold_drop_before(f, f->start_next)) return PS_NO_MEMORY;
+  }
+  if (from >= f->n) return PS_END;
+  out_rows rows;
+  if (!init_output(f, &rows)) return PS_NO_MEMORY;
+  output o = {f, from, f->n - from < most ? f->n - from : most, &rows};
+  bool ok = put_all(&o);
+  if (ok) {
+    out_end_rows(&rows, o.n);
+    ok = out_rows_shell(&rows, out);
+  }
+  if (ok) out_rows_move(&rows, out);
+  out_rows_free(&rows);
+  return ok ? PS_OK : PS_NO_MEMORY;
+}
+
+/* ---- checking what comes in ---- */
+
+typedef struct {
+  const ps_fold *f;
+  const batch *b;
+  ps_fault *fault;
+} intake;
+
+static int64_t number_at(const batch *b, int32_t which, int64_t row) {
+  const column *c = &b->columns[which];
+  return ((const int64_t *)c->values)[c->first + row];
+}
+
+static bool refuse(const intake *in, int64_t row, int32_t a, ps_partial_fault what) {
+  *in->fault = (ps_fault){.row = row, .aggregate = a, .code = (int32_t)what};
+  return false;
+}
+
+/* Slices are slices of some window, and of none that has been put out, unless `held`: then they were with those who put
+   it out. */
+static bool check_slices(const intake *in, bool held) {
+  pane_windows w = in->f->windows;
+  uint64_t known = UINT64_MAX; /* most rows are of the same slice as the row before */
+  for (int64_t row = 0; row < in->b->rows; row++) {
+    uint64_t begin = (uint64_t)number_at(in->b, 0, row);
+    if (begin == known) continue;
+    if (begin > INT64_MAX || last_edge(w, begin) != begin || !is_covered(w, begin)) {
+      return refuse(in, row, -1, PS_BAD_SLICE);
+    }
+    if ((held ? begin : first_start(w, begin)) < in->f->start_next) return refuse(in, row, -1, PS_BAD_LATE);
+    known = begin;
+  }
+  return true;
+}
+
+static bool check_rows(const intake *in) {
+  int64_t total = in->f->total;
+  for (int64_t row = 0; row < in->b->rows; row++) {
+    int64_t rows = number_at(in->b, 1 + in->f->keys, row);
+    if (rows < 1 || rows > FOLD_ROWS_MAX - total) return refuse(in, row, -1, PS_BAD_ROWS);
+    total += rows;
+  }
+  return true;
+}
+
+static bool check_counts(const intake *in, int32_t a, int32_t from) {
+  for (int64_t row = 0; row < in->b->rows; row++) {
+    int64_t n = number_at(in->b, from, row);
+    if (n < 0 || n > number_at(in->b, 1 + in->f->keys, row)) return refuse(in, row, a, PS_BAD_COUNT);
+  }
+  return true;
+}
+
+/* What so many values of the type can add up to. */
+static bool integer_sum_possible(int128 sum, int64_t n, ps_type type) {
+  if (type_is_unsigned(type)) return sum >= 0 && sum <= (int128)n * (int128)UINT64_MAX;
+  return sum >= (int128)n * INT64_MIN && sum <= (int128)n * INT64_MAX;
+}
+
+/* A value is below 2^1024, bit 2098 of the wide sum; that many bits and more are those of limb 32 above its 50th. */
+static bool wide_sum_possible(const exact_sum_wide *w, int64_t n) {
+  _Static_assert(EXACT_SUM_LIMBS == 35, "the limbs below are the upper ones");
+  int128 high = (int128)((uint128)w->limb[33] << 64 | w->limb[32]);
+  if (w->limb[34] != (high < 0 ? UINT64_MAX : 0)) return false;
+  high >>= 2098 - 2048;
+  if (high > n || high < -(int128)n - 1) return false;
+  if (w->nan < 0 || w->nan > n || w->plus_inf < 0 || w->plus_inf > n) return false;
+  return w->minus_inf >= 0 && w->minus_inf <= n;
+}
+
+static bool float_sum_possible(bytes x, int64_t n) {
+  if (x.length != NARROW_BYTES && x.length != WIDE_BYTES) return false;
+  if (n == 0 && (x.length != NARROW_BYTES || narrow_at(x.data) != 0)) return false;
+  if (x.length == NARROW_BYTES) return true;
+  exact_sum_wide w = wide_at(x.data + NARROW_BYTES);
+  return wide_sum_possible(&w, n);
+}
+
+static bool check_sums(const intake *in, int32_t a, int32_t from) {
+  const fold_column *c = &in->f->column[a];
+  for (int64_t row = 0; row < in->b->rows; row++) {
+    int64_t n = number_at(in->b, from, row);
+    bytes x = column_bytes(&in->b->columns[from + 1], row);
+    bool ok = c->kind == FOLD_FLOAT
+                  ? float_sum_possible(x, n)
+                  : x.length == NARROW_BYTES && integer_sum_possible(narrow_at(x.data), n, c->a->type);
+    if (!ok) return refuse(in, row, a, PS_BAD_SUM);
+  }
+  return true;
+}
+
+/* A value has a place, and its timestamp lies in the slice. */
+static bool check_places(const intake *in, int32_t a, int32_t from) {
+  const batch *b = in->b;
+  for (int64_t row = 0; row < b->rows; row++) {
+    if (column_is_null(&b->columns[from], row)) continue;
+    bool ok = true;
+    for (int32_t i = 1; i <= 3; i++) ok = ok && !column_is_null(&b->columns[from + i], row);
+    uint64_t begin = (uint64_t)number_at(b, 0, row), ts = ok ? (uint64_t)number_at(b, from + 1, row) : 0;
+    ok = ok && ts >= begin && ts < next_edge(in->f->windows, begin) && ts <= INT64_MAX;
+    if (!ok) return refuse(in, row, a, PS_BAD_PLACE);
+  }
+  return true;
+}
+
+static bool check_partials(const intake *in, bool held) {
+  if (!check_slices(in, held) || !check_rows(in)) return false;
+  int32_t at = 2 + in->f->keys;
+  for (int32_t i = 0; i < in->f->functions.n; at += columns_of(&in->f->column[i++])) {
+    const fold_column *c = &in->f->column[i];
+    bool counts = c->kind == FOLD_COUNT || c->kind == FOLD_INTEGER || c->kind == FOLD_FLOAT;
+    if (counts && !check_counts(in, i, at)) return false;
+    if (counts && c->kind != FOLD_COUNT && !check_sums(in, i, at)) return false;
+    if (c->kind >= FOLD_LEAST && is_placed(c->a) && !check_places(in, i, at)) return false;
+  }
+  return true;
+}
+
+/* ---- in ---- */
+
+/* A block of rows of a batch; every slice is in some window, so no row is left out. */
+typedef struct {
+  const batch *b;
+  int64_t row, rows;
+  fold_picked all;
+} block;
+
+static bool join_floats(ps_fold *f, float_state *states, const block *k, int32_t from) {
+  for (int64_t i = 0; i < k->rows; i++) {
+    float_state *s = &states[k->all.entry[i]];
+    bool wide = s->wide != NULL;
+    bytes x = column_bytes(&k->b->columns[from + 1], k->row + i);
+    exact_sum_wide other_wide;
+    ps_exact_sum other = {.narrow = narrow_at(x.data)};
+    if (x.length == WIDE_BYTES) {
+      other_wide = wide_at(x.data + NARROW_BYTES);
+      other.wide = &other_wide;
+    }
+    if (!exact_sum_combine(s, &other)) return false;
+    f->wide += (s->wide != NULL) - wide;
+    s->n += number_at(k->b, from, k->row + i);
+  }
+  return true;
+}
+
+static void join_integers(integer_state *states, const block *k, int32_t from) {
+  for (int64_t i = 0; i < k->rows; i++) {
+    integer_state *s = &states[k->all.entry[i]];
+    s->sum += narrow_at(column_bytes(&k->b->columns[from + 1], k->row + i).data);
+    s->n += number_at(k->b, from, k->row + i);
+  }
+}
+
+static void join_least(const aggregate *a, least_partial *states, const block *k, int32_t from) {
+  const column *c = &k->b->columns[from];
+  uint64_t flip = a->function == PS_MAX ? UINT64_MAX : 0;
+  for (int64_t i = 0; i < k->rows; i++) {
+    if (column_is_null(c, k->row + i)) continue;
+    least_partial *s = &states[k->all.entry[i]];
+    uint64_t word = value_ordered(value_canonical(column_bits(c, k->row + i), a->type), a->type) ^ flip;
+    if (!s->present || word < s->word) s->word = word;
+    s->present = 1;
+  }
+}
+
+static fold_place place_at(const block *k, int32_t from, int64_t row) {
+  return (fold_place){(uint64_t)number_at(k->b, from, row) + 1, number_at(k->b, from + 1, row),
+                      number_at(k->b, from + 2, row)};
+}
+
+static ps_code join_placed(const aggregate *a, placed_state *states, const block *k, int32_t from, ps_fault *fault) {
+  const column *c = &k->b->columns[from];
+  for (int64_t i = 0; i < k->rows; i++) {
+    int64_t row = k->row + i;
+    if (column_is_null(c, row)) continue;
+    placed_state *s = &states[k->all.entry[i]];
+    fold_place place = place_at(k, from + 1, row);
+    fold_outcome outcome = fold_compete(&s->place, &place, a->function == PS_FIRST);
+    if (outcome == FOLD_REPLACED) s->bits = column_bits(c, row);
+    if (outcome != FOLD_TWICE) continue;
+    fault->row = row;
+    return PS_TWICE;
+  }
+  return PS_OK;
+}
+
+static ps_code join_strings(ps_fold *f, const fold_column *c, const block *k, int32_t from, ps_fault *fault) {
+  string_state *states = c->states;
+  for (int64_t i = 0; i < k->rows; i++) {
+    int64_t row = k->row + i;
+    if (column_is_null(&k->b->columns[from], row)) continue;
+    string_state *s = &states[k->all.entry[i]];
+    bytes x = column_bytes(&k->b->columns[from], row);
+    fold_outcome outcome = FOLD_KEPT;
+    if (is_placed(c->a)) {
+      fold_place place = place_at(k, from + 1, row);
+      outcome = fold_compete(&s->place, &place, c->a->function == PS_FIRST);
+    } else if (fold_string_wins(f, s, x, c->a->function == PS_MIN)) {
+      s->place.when = 1;
+      outcome = FOLD_REPLACED;
+    }
+    if (outcome == FOLD_REPLACED && !fold_keep_string(f, s, x)) return PS_NO_MEMORY;
+    if (outcome != FOLD_TWICE) continue;
+    fault->row = row;
+    return PS_TWICE;
+  }
+  return PS_OK;
+}
+
+static ps_code join_column(ps_fold *f, const fold_column *c, const block *k, int32_t from, ps_fault *fault) {
+  int64_t *counts = c->states;
+  switch (c->kind) {
+    case FOLD_ROWS: break;
+    case FOLD_COUNT:
+      for (int64_t i = 0; i < k->rows; i++) counts[k->all.entry[i]] += number_at(k->b, from, k->row + i);
+      break;
+    case FOLD_INTEGER: join_integers(c->states, k, from); break;
+    case FOLD_FLOAT: return join_floats(f, c->states, k, from) ? PS_OK : PS_NO_MEMORY;
+    case FOLD_LEAST: join_least(c->a, c->states, k, from); break;
+    case FOLD_PLACED: return join_placed(c->a, c->states, k, from, fault);
+    case FOLD_STRING: return join_strings(f, c, k, from, fault);
+  }
+  return PS_OK;
+}
+
+static ps_code join_block(ps_fold *f, block *k, ps_fault *fault) {
+  if (!fold_reserve(f)) return PS_NO_MEMORY;
+  const column *slice = &k->b->columns[0];
+  fold_find(f, (const int64_t *)slice->values + slice->first + k->row, f->numbers.numbers + k->row, k->rows, &k->all);
+  assert(k->all.n == k->rows);
+  for (int64_t i = 0; i < k->rows; i++) {
+    int64_t rows = number_at(k->b, 1 + f->keys, k->row + i);
+    f->entry[k->all.entry[i]].rows += rows;
+    f->total += rows;
+  }
+  ps_code code = PS_OK;
+  int32_t from = 2 + f->keys;
+  for (int32_t i = 0; i < f->functions.n && code == PS_OK; from += columns_of(&f->column[i++])) {
+    code = join_column(f, &f->column[i], k, from, fault);
+    fault->aggregate = i;
+  }
+  return code;
+}
+
+static ps_code join_batch(ps_fold *f, const batch *b, bool held, ps_fault *fault) {
+  intake in = {f, b, fault};
+  *fault = (ps_fault){0};
+  if (!check_partials(&in, held)) return PS_CORRUPT;
+  combine_end(f);
+  if (!fold_number_keys(f, b)) return PS_NO_MEMORY;
+  block k;
+  k.b = b;
+  for (k.row = 0; k.row < b->rows; k.row += k.rows) {
+    k.rows = b->rows - k.row < FOLD_BLOCK ? b->rows - k.row : FOLD_BLOCK;
+    ps_code code = join_block(f, &k, fault);
+    f->broken = code != PS_OK;
+    if (code != PS_OK) return code;
+  }
+  return PS_OK;
+}
+
+ps_code ps_fold_add_partials(ps_fold *f, const struct ArrowArray *partials, int32_t held, ps_fault *fault) {
+  if (f->broken) return PS_CLOSED;
+  batch *b = batch_new(partials, f->partial_columns, f->partial_types);
+  if (!b) return PS_NO_MEMORY;
+  ps_code code = join_batch(f, b, held != 0, fault);
+  batch_free(b); /* the buffers stay the caller's */
+  return code;
+}
