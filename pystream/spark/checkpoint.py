@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pystream.errors import PystreamError
-from pystream.spark.shards import Saved
+from pystream.spark.parcels import Saved
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

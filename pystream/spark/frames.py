@@ -44,7 +44,8 @@ def aggregate(
       checkpoint, as the query does: with others a restart is refused. Best a few per core, and as many as
       `spark.sql.shuffle.partitions` or a multiple of it.
     - `metrics`: the name under which a StreamingQueryProgress shows in `observedMetrics` what a micro-batch did:
-      rows_in, rows_late, rows_out, rows_pending, latest, frontier (windows up to here are finished; -1: none yet).
+      rows_in, rows_late, rows_out, held (partial aggregates, or rows for user code, that are kept for later), latest,
+      frontier (windows up to here are finished; -1: none yet).
 
     What is still open when a query stops is in its checkpoint: a restart goes on with it, `finish` gives it out.
     """

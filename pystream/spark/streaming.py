@@ -1,16 +1,18 @@
 """`aggregate` on a streaming DataFrame, and `finish`, which gets the last windows out.
 
     rows -> pack (mapInArrow) -> shuffle by shard -> Shard.step (state: Saved) -> observe -> unpack (mapInArrow) -> rows
+            fold natively                            combine natively
 
 Spark stores the shards' states with its own, versioned by micro-batch: after a crash the query goes on from the last
-committed micro-batch, and the one that was under way is run again and gives the same rows (see shards.py). With a sink
+committed micro-batch, and the one that was under way is run again and gives the same rows (see windows.py). With a sink
 that takes a micro-batch once, each row arrives exactly once.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -19,9 +21,11 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from pystream.errors import PystreamError, SchemaError
 from pystream.operator import Operator
+from pystream.partials import Fold
 from pystream.spark.batch import _columns_used, _order, _out_schema
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
-from pystream.spark.shards import COUNTS, DESIGN, PARCELS, SHARD, Layout, Saved, Shard, pack, to_bytes, unpack
+from pystream.spark.parcels import PARCELS, SHARD, Layout, Saved, pack, to_bytes, unpack
+from pystream.spark.shards import COUNTS, Shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,9 +37,11 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
-STATE = "layout string, schema binary, windows binary, pending binary, latest string, frontier bigint, rows_late bigint"
+TYPES = {str: "string", bytes: "binary", int: "bigint"}
+STATE = ", ".join(f"{name} {TYPES[type]}" for name, type in get_type_hints(Saved).items())
 RESULTS = "rows binary, " + ", ".join(f"{name} bigint" for name in COUNTS)
-UNCOUNTED = {name: 0 if name.startswith("rows") else -1 for name in COUNTS}
+MOST = ("latest", "frontier")
+UNCOUNTED = {name: -1 if name in MOST else 0 for name in COUNTS}
 SHARDS_MAX = 1 << 16
 LATE = ("error", "drop")
 
@@ -53,15 +59,14 @@ def aggregate(
     """Aggregate a streaming DataFrame; see frames.py."""
     if late not in LATE:
         raise ValueError(f"late is one of {', '.join(map(repr, LATE))}, not {late!r}")
-    layout = _layout(df, query, stream, position, shards)
-    layout = Layout(**{**vars(layout), "streams": _declared(streams), "drop_late": late == "drop"})
-    _check_savable(layout)
+    layout = replace(_layout(df, query, stream, position, shards), streams=_declared(streams), drop_late=late == "drop")
+    _check_runs(layout)
     rows = df.select(*layout.schema.names, _shard(layout).alias(SHARD))
     parcels = rows.mapInArrow(_pack(layout), from_arrow_schema(PARCELS))
     results = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, STATE, "append", "NoTimeout")
     counted = results.observe(
         metrics,
-        *((f.sum if name.startswith("rows") else f.max)(name).alias(name) for name in COUNTS),
+        *((f.max if name in MOST else f.sum)(name).alias(name) for name in COUNTS),
     )
     out = from_arrow_schema(_out_schema(query, layout.schema))
     return counted.select("rows").mapInArrow(unpack, out)
@@ -96,14 +101,17 @@ def _declared(streams: int | Sequence[int] | None) -> tuple[int, ...] | None:
     return declared
 
 
-def _check_savable(layout: Layout) -> None:
+def _check_runs(layout: Layout) -> None:
     """Refuse now what the shards could not do later."""
     native = [name for name, a in layout.query.aggregates.items() if a.function == "native_udf"]
     if native:
         raise ValueError(f"{native[0]} is a native_udf: its code is in this process and cannot be sent to executors")
     _out_schema(layout.query, layout.schema)
-    with Operator(layout.query, 1, layout.schema, DESIGN) as op:
-        op.snapshot()
+    if layout.folds:
+        Fold(layout.query, layout.schema, *layout.place)
+    else:
+        with Operator(layout.query, 1, layout.schema) as op:
+            op.snapshot()
 
 
 def _shard(layout: Layout) -> Any:
@@ -125,10 +133,12 @@ def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator
 
         parcels: list[bytes] = []
         marks: list[bytes] = []
+        rows_in = 0
         for frame in frames:
             parcels.extend(frame["rows"].dropna())
             marks.extend(frame["marks"].dropna())
-        done = Shard(layout, Saved(*state.get) if state.exists else None).step(parcels, marks)
+            rows_in += int(frame["rows_in"].sum())
+        done = Shard(layout, Saved(*state.get) if state.exists else None).step(parcels, marks, rows_in)
         state.update(tuple(done.saved))
         yield pd.DataFrame([{"rows": None, **done.counts}])
         for batch in done.rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -23,12 +24,19 @@ def streams(name: str = "EC", tuples: int = 3000) -> DataSet:
 
 def write(folder: Path, table: pa.Table, files: int, first: int = 0) -> None:
     """Cut rows by time into files, whose rows are in no useful order. Rows of one timestamp may be in two files."""
-    (folder / "in").mkdir(parents=True, exist_ok=True)
     table = table.sort_by([("ts", "ascending"), ("position", "descending")])
     rows = -(-table.num_rows // files)
     for i in range(files):
-        part = table.slice(i * rows, rows).sort_by("position")
-        pq.write_table(part, folder / "in" / f"{first + i:04d}.parquet")
+        put(folder, table.slice(i * rows, rows).sort_by("position"), first + i)
+
+
+def put(folder: Path, table: pa.Table, number: int) -> None:
+    """Write a file that Spark takes in its turn: it goes by the time of the last change."""
+    (folder / "in").mkdir(parents=True, exist_ok=True)
+    hidden, file = (folder / "in" / f"{dot}{number:04d}.parquet" for dot in (".", ""))
+    pq.write_table(table, hidden)
+    os.utime(hidden, (number, number))
+    hidden.rename(file)
 
 
 def rows_in(spark, folder: Path, schema: str = EC):

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import canonical, cases
+from strategies import Collect, canonical, cases
 
 import pystream as ps
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark.shards import SHARD, Layout, Saved, Shard, pack
+from pystream.spark.parcels import SHARD, Layout, Saved, from_bytes, pack
+from pystream.spark.shards import Shard
 
 COUNT = ps.Query(ps.Window(10), "k", {"n": ps.count()})
 FIRST = ps.Query(ps.Window(10), "k", {"f": ps.first("v"), "l": ps.last("v")})
@@ -42,7 +43,8 @@ class Stream:
             mine = [p for p in parcels if p["shard"] == number]
             marks = [p["marks"] for p in mine if p["marks"] is not None]
             for _ in range(2 if again else 1):
-                done = Shard(self.layout, state).step([p["rows"] for p in mine if p["rows"] is not None], marks)
+                parts = [p["rows"] for p in mine if p["rows"] is not None]
+                done = Shard(self.layout, state).step(parts, marks, sum(p["rows_in"] for p in mine))
             out += [row for batch in done.rows for row in batch.to_pylist()]
             after.append(done.saved)
             self.counts.append(done.counts)
@@ -114,6 +116,25 @@ def test_equal_timestamps_across_micro_batches():
     assert s.take([row(10, position=10)]) == [{"ts": 0, "k": 1, "f": 2, "l": 9}]
 
 
+def test_user_code_gets_rows_in_order():
+    """With every micro-batch exactly the windows that it finishes, each with its rows in order, ties included."""
+    query = ps.Query(ps.Window(6, 4), "k", {"order": ps.udf(Collect)})
+    schema = SCHEMA.append(pa.field("id", pa.string()))
+    s = Stream(Layout(query, schema, "stream", "position", 2, (0, 1)))
+    made = [{**row(i // 3, n, -i, i % 5), "id": f"{n}.{i}"} for i in range(120) for n in (0, 1)]
+    inputs = [sorted((r for r in made if r["stream"] == n), key=lambda r: (r["ts"], r["position"])) for n in (0, 1)]
+    want = ps.aggregate(query, [pa.Table.from_pylist(rows, schema) for rows in inputs]).to_pylist()
+    given = 0
+    for i in range(0, len(made), 10):  # a timestamp has six rows: micro-batches share some
+        got = s.take(made[i : i + 5], made[i + 5 : i + 10])
+        frontier = min(max(r["ts"] for r in made[: i + 10] if r["stream"] == n) for n in (0, 1))
+        finished = [r for r in want if r["ts"] + 6 <= frontier]
+        assert in_order(query, got) == in_order(query, finished[given:])
+        given = len(finished)
+    assert given
+    assert in_order(query, s.finish()) == in_order(query, want[given:])
+
+
 def test_a_row_below_an_earlier_micro_batch():
     s = stream(streams=(0, 1))
     s.take([row(20), row(5, 1)])
@@ -143,7 +164,7 @@ def test_a_silent_stream_holds_back_if_it_is_declared():
     s = stream(streams=(0, 1))
     assert s.take([row(3), row(50)]) == []
     assert {c["frontier"] for c in s.counts} == {-1}
-    assert s.total("rows_pending") == 2
+    assert s.total("held") == 2
     assert s.take([row(12, 1)]) == [{"ts": 0, "k": 1, "n": 1}]
     with pytest.raises(ps.PystreamError, match="stream 2 is not one of the declared: 0, 1"):
         s.take([row(60, 2)])
@@ -215,11 +236,13 @@ def test_state_stays_small():
 
 
 def test_large_partitions_are_sent_in_parts(monkeypatch):
-    monkeypatch.setattr("pystream.spark.shards.PARCEL_BYTES", 1000)
+    monkeypatch.setattr("pystream.spark.parcels.HELD_BYTES", 1000)
     s = stream(FIRST)
     rows = [row(i, position=i, k=i % 3, v=i) for i in range(100)]
     batches = [s._batch(rows[i : i + 10]) for i in range(0, 100, 10)]
     parcels = [p for b in pack(s.layout, batches) for p in b.to_pylist()]
     assert len(parcels) > 2 * s.layout.shards
-    assert sum(p["marks"] is not None for p in parcels) == s.layout.shards
+    assert sum(p["rows_in"] for p in parcels) == 100
+    marks = [from_bytes(p["marks"]).to_pylist() for p in parcels if p["marks"] is not None]
+    assert marks == [[{"stream": 0, "least": 0, "greatest": 99}]] * s.layout.shards
     assert list(pack(s.layout, [batches[0].slice(0, 0)])) == []

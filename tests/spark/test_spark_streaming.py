@@ -13,7 +13,6 @@ import time
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 import streaming_runs as runs
 from strategies import canonical
@@ -98,6 +97,38 @@ def test_every_bit_arrives(spark, tmp_path):
     assert sorted(map(repr, canonical(got))) == sorted(map(repr, canonical(want)))
 
 
+def test_user_functions(spark, tmp_path):
+    from pystream.spark import aggregate, finish  # noqa: PLC0415
+
+    class Trace:
+        def __init__(self, seen=""):
+            self.seen = seen
+
+        def process_tuple(self, row):
+            self.seen += f"{row['ts']}:{row['position']} "
+
+        def produce_out_tuple(self):
+            return self.seen
+
+        def to_bytes(self):
+            return self.seen.encode()
+
+        @classmethod
+        def from_bytes(cls, saved):
+            return cls(saved.decode())
+
+    query = ps.Query(ps.Window(50, 20), "meter", {"trace": ps.udf(Trace, type=pa.string())})
+    whole = runs.streams()
+    runs.write(tmp_path, whole.block(0), files=2)
+    out = aggregate(runs.rows_in(spark, tmp_path), query, position="position", shards=2)
+    runs.start(out, tmp_path).awaitTermination()
+    rest = finish(str(tmp_path / "checkpoint"), query, spark).toArrow()
+    streamed = written(spark, tmp_path)
+    assert streamed.num_rows
+    want = ps.aggregate(query, whole.tables()).to_pylist()
+    assert rows(pa.concat_tables([streamed, rest]), query) == want
+
+
 def test_restart_and_finish(spark, tmp_path):
     """Goes on where it was, with another trigger; once finished it cannot be started, but gives its rest again."""
     from pystream.spark import aggregate, finish  # noqa: PLC0415
@@ -133,8 +164,7 @@ def test_late_rows(spark, tmp_path):
 
     def put(number: int, *ts: int) -> None:
         columns = {"ts": ts, "stream": [4] * len(ts), "position": [0] * len(ts)}
-        (tmp_path / "in").mkdir(exist_ok=True)
-        pq.write_table(pa.table(columns), tmp_path / "in" / f"{number}.parquet")
+        runs.put(tmp_path, pa.table(columns), number)
 
     def run(late: str):
         df = runs.rows_in(spark, tmp_path, "ts bigint, stream bigint, position bigint")
@@ -150,7 +180,7 @@ def test_late_rows(spark, tmp_path):
         "rows_in": 2,
         "rows_late": 1,
         "rows_out": 1,
-        "rows_pending": 1,
+        "held": 1,
         "latest": 25,
         "frontier": 25,
     }
