@@ -93,6 +93,7 @@ ps_code ps_fold_new(const ps_query *query, int32_t stream, int32_t position, int
   ps_fold *f = memory_new(sizeof *f);
   if (!f) return PS_NO_MEMORY;
   f->windows = (pane_windows){(uint64_t)query->size, (uint64_t)query->advance};
+  f->reciprocal = UINT64_MAX / f->windows.advance;
   f->keys = query->keys;
   f->columns = query->columns;
   f->stream = stream;
@@ -191,7 +192,7 @@ static bool reserve_entries(ps_fold *f) {
   if (!bigger) return false;
   memory_free(f->slot);
   f->slot = bigger;
-  for (int64_t e = 0; e < f->n; e++) put_entry(f, e);
+  for (int64_t e = 0; e < f->indexed; e++) put_entry(f, e);
   return true;
 }
 
@@ -219,52 +220,99 @@ bool fold_number_keys(ps_fold *f, const batch *b) {
 
 /* ---- finding ---- */
 
+/* The slice of a timestamp, without its number. Edges lie at the multiples of the advance and, from the end of the
+   first window on, as far behind them as the size is behind a multiple. */
+static fold_slice slice_around(const ps_fold *f, uint64_t ts) {
+  uint64_t advance = f->windows.advance, behind = f->windows.size % advance;
+  uint64_t period = (uint64_t)((uint128)ts * f->reciprocal >> 64); /* too small by 1, or right */
+  period += ts - period * advance >= advance;
+  uint64_t start = period * advance, end = start + behind;
+  fold_slice s = {.begin = start, .length = advance, .covered = true};
+  if (behind == 0 || end < f->windows.size) return s;
+  if (ts < end) {
+    s.length = behind;
+    return s;
+  }
+  s.begin = end;
+  s.length = advance - behind;
+  s.covered = f->windows.size > advance;
+  return s;
+}
+
 /* The slice of a timestamp, which gets a number if it has none. Slices in no window have none. */
 static fold_slice slice_of(ps_fold *f, uint64_t ts) {
-  uint64_t begin = last_edge(f->windows, ts);
-  fold_slice s = {.begin = begin, .length = next_edge(f->windows, begin) - begin};
-  s.covered = is_covered(f->windows, begin);
+  fold_slice s = slice_around(f, ts);
   if (!s.covered) return s;
-  uint64_t i = hash_mix(begin), mask = (uint64_t)f->slice_slots - 1;
-  while (f->slice_slot[i & mask] && f->begin[f->slice_slot[i & mask] - 1] != begin) i++;
+  uint64_t i = hash_mix(s.begin), mask = (uint64_t)f->slice_slots - 1;
+  while (f->slice_slot[i & mask] && f->begin[f->slice_slot[i & mask] - 1] != s.begin) i++;
   if (!f->slice_slot[i & mask]) {
-    f->begin[f->slices++] = begin;
+    s.fresh = true;
+    f->begin[f->slices++] = s.begin;
     f->slice_slot[i & mask] = (uint32_t)f->slices;
   }
   s.high = (uint64_t)(f->slice_slot[i & mask] - 1) << 32;
   return s;
 }
 
-static uint32_t entry_of(ps_fold *f, uint64_t pair) {
-  uint64_t i = hash_mix(pair), mask = (uint64_t)f->slots - 1;
+static uint32_t new_entry(ps_fold *f, uint64_t pair) {
+  f->entry[f->n] = (fold_entry){.pair = pair};
+  return (uint32_t)f->n++;
+}
+
+/* Looks the pair up, whose hash this is. */
+static uint32_t entry_of(ps_fold *f, uint64_t pair, uint64_t hash) {
+  while (f->indexed < f->n) put_entry(f, f->indexed++);
+  uint64_t i = hash, mask = (uint64_t)f->slots - 1;
   for (; f->slot[i & mask]; i++) {
     uint32_t e = f->slot[i & mask] - 1;
     if (f->entry[e].pair == pair) return e;
   }
-  f->entry[f->n] = (fold_entry){.pair = pair};
-  f->slot[i & mask] = (uint32_t)++f->n;
-  return (uint32_t)f->n - 1;
+  f->slot[i & mask] = (uint32_t)++f->indexed;
+  return new_entry(f, pair);
 }
 
-void fold_find(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, fold_picked *out) {
+/* The rows of a block that are in some window, and which pair each is of. */
+typedef struct {
+  uint64_t pair[FOLD_BLOCK];
+  uint64_t hash[FOLD_BLOCK]; /* of those that the hash table may be asked for */
+  bool fresh[FOLD_BLOCK];
+} pairs;
+
+static int64_t find_pairs(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, pairs *p,
+                          uint16_t *at) {
   fold_slice now = f->now;
-  fold_entry *entry = f->entry;
-  uint32_t *recent = f->recent;
-  int64_t before = f->n, n = 0, known = f->n;
+  uint64_t mask = (uint64_t)f->slots - 1;
+  int64_t n = 0;
   for (int64_t i = 0; i < rows; i++) {
     if (__builtin_expect((uint64_t)ts[i] - now.begin >= now.length, 0)) now = slice_of(f, (uint64_t)ts[i]);
     if (__builtin_expect(!now.covered, 0)) continue;
-    uint64_t pair = now.high | numbers[i];
-    uint32_t e = recent[numbers[i]];
-    if (__builtin_expect(e >= known || entry[e].pair != pair, 0)) {
-      recent[numbers[i]] = e = entry_of(f, pair);
+    uint64_t pair = p->pair[n] = now.high | numbers[i];
+    p->fresh[n] = now.fresh;
+    if (!now.fresh) { /* most of its places in memory are far apart: ask for all before the first is needed */
+      p->hash[n] = hash_mix(pair);
+      __builtin_prefetch(&f->slot[p->hash[n] & mask]);
+    }
+    at[n++] = (uint16_t)i;
+  }
+  f->now = now;
+  return n;
+}
+
+void fold_find(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, fold_picked *out) {
+  pairs p;
+  int64_t before = f->n, known = f->n;
+  fold_entry *entry = f->entry;
+  uint32_t *recent = f->recent;
+  out->n = find_pairs(f, ts, numbers, rows, &p, out->at);
+  for (int64_t i = 0; i < out->n; i++) {
+    uint32_t number = (uint32_t)p.pair[i], e = recent[number];
+    if (__builtin_expect(e >= known || entry[e].pair != p.pair[i], 0)) {
+      e = p.fresh[i] ? new_entry(f, p.pair[i]) : entry_of(f, p.pair[i], p.hash[i]);
+      recent[number] = e;
       known = f->n;
     }
-    out->entry[n] = e;
-    out->at[n++] = (uint16_t)i;
+    out->entry[i] = e;
   }
-  out->n = n;
-  f->now = now;
   for (int32_t i = 0; i < f->functions.n; i++) {
     fold_column *c = &f->column[i];
     if (c->size) memset((uint8_t *)c->states + (size_t)before * c->size, 0, (size_t)(f->n - before) * c->size);
@@ -340,9 +388,10 @@ static void move_entries(ps_fold *f, const uint32_t *slice) {
       continue;
     }
     f->entry[kept] = (fold_entry){(uint64_t)(number - 1) << 32 | (uint32_t)f->entry[e].pair, f->entry[e].rows};
-    put_entry(f, kept++);
+    kept++;
   }
   f->n = kept;
+  f->indexed = 0;
 }
 
 /* The slices that stay get new numbers; slice[old] is the new number + 1, or 0. */
@@ -392,7 +441,8 @@ bool fold_clear(ps_fold *f) {
   f->slice_slot = f->slot = f->recent = NULL;
   f->entry = NULL;
   f->strings = NULL;
-  f->slices = f->slices_capacity = f->slice_slots = f->n = f->capacity = f->slots = f->recent_capacity = 0;
+  f->slices = f->slices_capacity = f->slice_slots = f->n = f->indexed = f->capacity = f->slots = 0;
+  f->recent_capacity = 0;
   f->strings_length = f->strings_capacity = f->wide = f->total = 0;
   f->now = (fold_slice){0};
   return init_keys(f);

@@ -8,10 +8,10 @@
  *   begin    slice number -> where the slice begins; slices are numbered 0, 1, 2, ... as they are met
  *   entry    [slice 0, key 17: 3 rows] [slice 0, key 4: 1 row] [slice 1, key 17: 2 rows] ...   as they are met
  *   column   one array of states per aggregate, beside `entry`
- *   slot     hash table: (slice, key) -> entry
- *   recent   key number -> the entry that the key was last met in: right if that is the pair looked for, so rows that
- *            are nearly sorted find their entries without the hash table
- *   strings  one growing block with the strings that states refer to by offset
+ *   recent   key number -> the entry that the key was last met in: right if that is the pair looked for. Rows of a
+ * slice that is new and has not been left since need nothing else: what is not there has not been met slot     hash
+ * table: (slice, key) -> entry, for all other rows. It lags behind: entries are put into it when it is next asked, so
+ * sorted rows never touch it strings  one growing block with the strings that states refer to by offset
  *
  * Invariants
  *   I1  an entry holds exactly the rows of its pair that were taken in and are in some window
@@ -74,13 +74,15 @@ typedef struct {
 typedef struct {
   uint64_t begin, length; /* length 0: none */
   uint64_t high;          /* its number << 32 */
-  bool covered;
+  bool covered;           /* some window covers it */
+  bool fresh;             /* it was met for the first time, and no row of another slice has come since */
 } fold_slice;
 
 typedef struct combine_pass combine_pass;
 
 struct ps_fold {
   pane_windows windows;
+  uint64_t reciprocal; /* 2^64 / advance: dividing by it is a multiplication and a correction */
   aggregates functions;
   int32_t keys, columns;
   ps_type *column_types;    /* of the rows */
@@ -100,6 +102,7 @@ struct ps_fold {
   int64_t slice_slots;  /* a power of two, at least twice `slices` */
   fold_entry *entry;
   int64_t n, capacity;
+  int64_t indexed; /* entries that are in the hash table: those before this one */
   fold_column *column;
   uint32_t *slot; /* entry + 1; 0: empty */
   int64_t slots;  /* a power of two, at least twice n */

@@ -115,6 +115,7 @@ static ps_code fold_placed(const aggregate *a, placed_state *states, const fold_
 static ps_code fold_strings(ps_fold *f, const fold_column *c, const fold_picked *p, const block *k, ps_fault *fault) {
   string_state *states = c->states;
   ps_function function = c->a->function;
+  assert(c->a->column >= 0);
   bool placed = function == PS_FIRST || function == PS_LAST;
   for (int64_t i = 0; i < p->n; i++) {
     string_state *s = &states[p->entry[i]];
@@ -140,6 +141,7 @@ static ps_code fold_column_rows(ps_fold *f, const fold_column *c, block *k, ps_f
   const fold_picked *p = pick(a, k);
   const uint64_t *bits = NULL;
   if (a->column >= 0 && !type_is_bytes(a->type)) bits = widen(&k->b->columns[a->column], k);
+  assert(bits || c->kind < FOLD_INTEGER || c->kind == FOLD_STRING);
   switch (c->kind) {
     case FOLD_ROWS: break;
     case FOLD_COUNT: fold_counts(c->states, p); break;

@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import types
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -278,39 +276,3 @@ def test_spark_is_an_extra(tmp_path, monkeypatch):
     monkeypatch.setattr(run_module.importlib.util, "find_spec", lambda _name: None)
     said = invoke("k-OI", "--data", tmp_path, "--out", tmp_path / "o.csv", "--engine", "spark", exit_code=1).stderr
     assert said == 'Error: --engine spark needs the extra: pip install "pystream[spark]"\n'
-
-
-def test_spark_is_asked_as_the_contract_says(tmp_path, monkeypatch):
-    """With a stand-in for Spark: what is read, which columns order the rows, that the session is stopped."""
-    calls = []
-    rows = pa.table({"ts": np.array([0, 3]), "meter": np.array([1, 1]), "count": np.array([1, 2])})
-
-    class Frame:
-        def parquet(self, path):
-            calls.append(path)
-            return self
-
-        def orderBy(self, *columns):  # noqa: N802 - Spark's name
-            calls.append(columns)
-            return self
-
-        def toArrow(self):  # noqa: N802
-            return rows
-
-        def count(self):
-            return 7
-
-    def aggregate(frame, query, stream, position):
-        calls.append((query, stream, position))
-        return frame
-
-    session = types.SimpleNamespace(read=Frame(), stop=lambda: calls.append("stopped"))
-    fake = types.SimpleNamespace(session=lambda: session, aggregate=aggregate)
-    monkeypatch.setitem(sys.modules, "pystream.spark", fake)
-    monkeypatch.setattr(run_module.importlib.util, "find_spec", lambda _name: True)
-    data = tmp_path / "data"
-    data.mkdir()
-    said = invoke("k-OI", "--data", data, "--out", tmp_path / "o.parquet", "--engine", "spark").output
-    assert calls == [str(data), (COUNT, "stream", "position"), ("ts", "meter"), "stopped"]
-    assert "7 tuples in, 2 rows out" in said
-    assert pq.read_table(tmp_path / "o.parquet") == rows

@@ -19,16 +19,20 @@ from pystream.sample import SCHEMAS, STREAMS_MAX, DataSet
 @click.option("--span", "span_s", type=click.IntRange(1), help="How many seconds it spans; by default what suits it.")
 def generate(dataset: str, out: Path, streams: int, tuples: int, seed: int, span_s: int | None) -> None:
     """Write a data set as parquet: EC (smart meters) or SC (comments on songs). Needs Spark and Java 17 or newer."""
-    from pystream.spark import generate as make  # noqa: PLC0415 - an extra
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+
+    from pystream.spark import generate as make  # noqa: PLC0415
     from pystream.spark import session  # noqa: PLC0415
     from pystream.spark.generate import check_empty  # noqa: PLC0415
 
     check_empty(str(out))  # before Spark starts, which takes its time
     started = time.monotonic()
-    spark = session()
+    running = SparkSession.getActiveSession()
+    spark = running or session()
     try:
         make(spark, dataset, str(out), streams, tuples, seed, span_s)
     finally:
-        spark.stop()
+        if running is None:
+            spark.stop()
     files = max(1, DataSet(dataset, streams, tuples, seed, span_s).blocks)
     click.echo(f"{tuples:,} tuples in {streams} streams, {files} files in {out} ({time.monotonic() - started:.0f} s)")

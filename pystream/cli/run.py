@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import re
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,14 +114,35 @@ def _writing(out: Path, schema: pa.Schema) -> Iterator[Any]:
 def _on_spark(query: str, data: Path, out: Path) -> tuple[int, int]:
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pystream.spark") is None:
         raise PystreamError('--engine spark needs the extra: pip install "pystream[spark]"')
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
     engine = importlib.import_module("pystream.spark")
-    spark = engine.session()
+    files = sorted(f for f in data.rglob("*.parquet") if not f.name.startswith((".", "_")))
+    if not files:
+        raise PystreamError(f"{data}: no parquet files")
+    running = SparkSession.getActiveSession()
+    spark = running or engine.session()
     try:
-        tuples = spark.read.parquet(str(data))
-        result = engine.aggregate(tuples, PAPER[query].query, stream=STREAM, position=POSITION)
-        table = result.orderBy("ts", *PAPER[query].query.key).toArrow()
-        with _writing(out, table.schema) as writer:
-            writer.write(table)
-        return tuples.count(), table.num_rows
+        result = engine.aggregate_files(spark, PAPER[query].query, files, *_order_columns(files[0]))
+        table = result.toArrow().sort_by([(name, "ascending") for name in ("ts", *PAPER[query].query.key)])
+    except PySparkException as error:
+        raise PystreamError(_cause(str(error))) from error
     finally:
-        spark.stop()
+        if running is None:
+            spark.stop()
+    with _writing(out, table.schema) as writer:
+        writer.write(table)
+    return sum(pq.read_metadata(f).num_rows for f in files), table.num_rows
+
+
+def _order_columns(file: Path) -> tuple[str, str]:
+    """What says which stream a row belongs to, and where in it: a column, or the file and the place in it."""
+    columns = {*pq.read_schema(file).names, *(folder.split("=")[0] for folder in file.parts[:-1] if "=" in folder)}
+    return STREAM if STREAM in columns else "__file", POSITION if POSITION in columns else "__row"
+
+
+def _cause(message: str) -> str:
+    """The line of Spark's report that says what went wrong: the error of an executor's Python, if it was one."""
+    raised = re.findall(r"^pystream\.errors\.\w+: (.+)$", message, re.MULTILINE)
+    return str(raised[-1] if raised else message.strip().splitlines()[0])

@@ -1,6 +1,7 @@
 """`aggregate`: a query over a DataFrame, the same rows to the bit whatever its partitions.
 
-Rows go to partitions by key, are sorted there in the contract's order (ts, stream, position), and each partition runs
+Rows are folded where they lie and partial aggregates are shuffled (phases.py). User code needs the rows themselves:
+they go to partitions by key, are sorted there in the contract's order (ts, stream, position), and each partition runs
 the native operator over its rows as one input that is merged already.
 """
 
@@ -13,8 +14,11 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from pystream.errors import SchemaError
-from pystream.operator import ORDERED, Operator
+from pystream.operator import Operator
 from pystream.plan import Plan
+from pystream.spark.columns import columns_used, has_udf, order_columns
+from pystream.spark.phases import Phases
+from pystream.spark.types import spark_schema, to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,39 +37,25 @@ def aggregate(df: DataFrame, query: Query, stream: str = "stream", position: str
     `stream` names the integer column that says which input a row belongs to, `position` the column that orders the rows
     of one stream with equal timestamps; `first`, `last` and udfs need both, because a DataFrame has no order.
     """
-    order = _order(df, query, stream, position)
-    columns = _columns_used(df, query, order)
-    schema = to_arrow_schema(df.select(columns).schema)
-    out = from_arrow_schema(_out_schema(query, schema))
-    rows = df.select(columns)
+    order = order_columns(query, stream, position)
+    rows = df.select(*columns_used(df.columns, query, order, "the DataFrame"))
+    schema = to_arrow_schema(rows.schema, timezone="UTC")
+    if has_udf(query):
+        return _sorted(rows, query, schema, order)
+    phases = Phases(query, schema, *(order[1:] or (None, None)))
+    return phases.shuffle(rows, _as(schema))
+
+
+def _as(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Batches in this schema: they come with the session's time zone, which must not show in the result."""
+    return lambda batches: (batch.cast(schema) for batch in batches)
+
+
+def _sorted(rows: DataFrame, query: Query, schema: pa.Schema, order: list[str]) -> DataFrame:
+    """The path with the shuffle of rows."""
+    out = from_arrow_schema(spark_schema(_out_schema(query, schema)))
     rows = rows.repartition(*query.key) if query.key else rows.coalesce(1)
     return rows.sortWithinPartitions(*order).mapInArrow(_run(query, schema, order), out)
-
-
-def _order(df: DataFrame, query: Query, stream: str, position: str | None) -> list[str]:
-    """The columns to sort by. Where the order of equal timestamps shows nowhere, the timestamp is enough."""
-    sensitive = [f"{n} = {a!r}" for n, a in query.aggregates.items() if a.function in ORDERED]
-    if not sensitive:
-        return [query.ts]
-    if position is None:
-        raise ValueError(f"{sensitive[0]} depends on the order of rows with equal timestamps: name a `position` column")
-    for name in (stream, position):
-        if name not in df.columns:
-            raise SchemaError(f"column {name!r} is missing; the DataFrame has {', '.join(map(repr, df.columns))}")
-    return [query.ts, stream, position]
-
-
-def _columns_used(df: DataFrame, query: Query, order: list[str]) -> list[str]:
-    """The fewest columns that have to cross from Spark to Python: each of them costs."""
-    aggregates = query.aggregates.values()
-    if any(a.function == "udf" for a in aggregates):  # user code gets whole rows
-        return list(df.columns)
-    used = {*order, *query.key, *(c for a in aggregates for c in a.columns)}
-    missing = used - set(df.columns)
-    if missing:
-        raise SchemaError(f"column {min(missing)!r} is missing; the DataFrame has {', '.join(map(repr, df.columns))}")
-    filters = " ".join(str(a.where) for a in aggregates if a.where is not None)
-    return [c for c in df.columns if c in used or c in filters]
 
 
 def _out_schema(query: Query, schema: pa.Schema) -> pa.Schema:
@@ -85,10 +75,10 @@ def _run(
         with Operator(query, 1, schema) as op:
             for batch in batches:
                 previous = _check_order(batch, order, previous)
-                yield from _add(op, batch)
-                yield from op.poll()
+                yield from map(to_spark, _add(op, batch.cast(schema)))
+                yield from map(to_spark, op.poll())
             op.close(0)
-            yield from op
+            yield from map(to_spark, op)
 
     return run
 

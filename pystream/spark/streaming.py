@@ -22,10 +22,12 @@ from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 from pystream.errors import PystreamError, SchemaError
 from pystream.operator import Operator
 from pystream.partials import Fold
-from pystream.spark.batch import _columns_used, _order, _out_schema
+from pystream.spark.batch import _out_schema
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
+from pystream.spark.columns import columns_used, order_columns
 from pystream.spark.parcels import PARCELS, SHARD, Layout, Saved, pack, to_bytes, unpack
 from pystream.spark.shards import COUNTS, Shard
+from pystream.spark.types import spark_schema, to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.state import GroupState
+    from pyspark.sql.types import StructType
 
     from pystream.query import Query
 
@@ -68,24 +71,21 @@ def aggregate(
         metrics,
         *((f.max if name in MOST else f.sum)(name).alias(name) for name in COUNTS),
     )
-    out = from_arrow_schema(_out_schema(query, layout.schema))
-    return counted.select("rows").mapInArrow(unpack, out)
+    return counted.select("rows").mapInArrow(lambda batches: map(to_spark, unpack(batches)), _out(layout))
 
 
 # ---- before anything runs ----
 
 
 def _layout(df: DataFrame, query: Query, stream: str, position: str | None, shards: int) -> Layout:
-    order = _order(df, query, stream, position)
-    if stream not in df.columns:
-        raise SchemaError(f"column {stream!r} is missing; the DataFrame has {', '.join(map(repr, df.columns))}")
+    order = order_columns(query, stream, position)
+    columns = columns_used(df.columns, query, [*order, stream], "the DataFrame")
     if not isinstance(df.schema[stream].dataType, ByteType | ShortType | IntegerType | LongType):
         raise SchemaError(
             f"column {stream!r} has type {df.schema[stream].dataType.simpleString()}; it must be an integer"
         )
     if not 1 <= operator.index(shards) <= SHARDS_MAX:
         raise ValueError(f"shards must be between 1 and {SHARDS_MAX}, not {shards}")
-    columns = _columns_used(df, query, [*order, stream])
     schema = to_arrow_schema(df.select(columns).schema, timezone="UTC")  # the session's must not show
     place = position if len(order) > 1 else None
     return Layout(query, schema, stream, place, shards if query.key else 1)
@@ -103,15 +103,16 @@ def _declared(streams: int | Sequence[int] | None) -> tuple[int, ...] | None:
 
 def _check_runs(layout: Layout) -> None:
     """Refuse now what the shards could not do later."""
-    native = [name for name, a in layout.query.aggregates.items() if a.function == "native_udf"]
-    if native:
-        raise ValueError(f"{native[0]} is a native_udf: its code is in this process and cannot be sent to executors")
-    _out_schema(layout.query, layout.schema)
+    _out(layout)
     if layout.folds:
         Fold(layout.query, layout.schema, *layout.place)
     else:
         with Operator(layout.query, 1, layout.schema) as op:
             op.snapshot()
+
+
+def _out(layout: Layout) -> StructType:
+    return from_arrow_schema(spark_schema(_out_schema(layout.query, layout.schema)))
 
 
 def _shard(layout: Layout) -> Any:
@@ -180,13 +181,13 @@ def finish(started: StreamingQuery | str, query: Query, spark: SparkSession | No
     if len(heads) != layout.shards:
         raise PystreamError(f"{path}: {len(heads)} of {layout.shards} shards are there")
     checkpoint.end()
-    return states.mapInArrow(_rest(layout), from_arrow_schema(_out_schema(query, layout.schema)))
+    return states.mapInArrow(_rest(layout), _out(layout))
 
 
 def _rest(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def rest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for state in batch.to_pylist():
-                yield from Shard(layout, Saved(**state)).finish()
+                yield from map(to_spark, Shard(layout, Saved(**state)).finish())
 
     return rest

@@ -157,6 +157,9 @@ def test_late_rows_are_dropped_and_counted():
     assert (s.total("rows_in"), s.total("rows_late")) == (5, 3)
     assert s.take([row(30, 1)]) == [{"ts": 0, "k": 1, "n": 2}]
     assert sum(state.rows_late for state in s.states) == 3
+    for late in (11, 24):  # rows that came too late do not let others in
+        s.take([row(late)])
+        assert s.total("rows_late") == 1
     assert in_order(COUNT, s.finish()) == [{"ts": 20, "k": 1, "n": 2}, {"ts": 30, "k": 1, "n": 1}]
 
 

@@ -1,0 +1,233 @@
+"""pystream on Spark against Spark's own `window()`, on the same files, in one session.
+
+    python bench/bench_spark.py [--rows 10000000] [--rounds 5] [--queries k-OI,W-OI,k-OS] [--json FILE]
+    python bench/bench_spark.py --sizes 1000000,10000000,100000000       # how the time grows with the rows
+
+What is measured: from parquet files (generated once, 4 streams, 64 Ki rows a row group) to all rows of the result,
+which Spark takes in and throws away ("noop"). Contestants take turns within a round, so that they meet the same load;
+a figure is the median of the rounds with the quartiles beside it, and only ratios of one run mean something. Results
+are compared first, row by row: equal for count and first, to 1e-9 for avg, because Spark adds floats in any order.
+
+    window()          Spark: group by window("30 seconds", "3 seconds") and key; first is min_by over
+                      struct(ts, stream, position). Windows before time 0, which only Spark has, are dropped
+    panes             Spark, by hand: group by (pane, key), explode each pane into its windows, group again
+    aggregate         pystream.spark.aggregate over the DataFrame of the files
+    aggregate_files   pystream.spark.aggregate_files over the files
+
+What would make the numbers wrong: other work on the machine (see the quartiles); data that are much denser in time than
+these (--span), where fewer rows come out and there is less for everyone to do but to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyspark
+from pyspark.sql import functions as f
+
+from pystream.queries import PAPER
+from pystream.spark import aggregate, aggregate_files, generate, session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+QUERIES = ("k-OI", "W-OI", "k-OS")
+BASE = "window()"
+
+#: How many times as fast as window() is aimed at.
+GOALS = {
+    "k-OI": {"aggregate": 4, "aggregate_files": 20},
+    "W-OI": {"aggregate": 6, "aggregate_files": 40},
+    "k-OS": {"aggregate": 15, "aggregate_files": 100},
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One query on one folder of files."""
+
+    spark: SparkSession
+    id: str
+    path: str
+
+    @property
+    def function(self) -> str:
+        """Its function, which is also the name of the column."""
+        return next(iter(PAPER[self.id].query.aggregates))
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Size and advance in seconds."""
+        return PAPER[self.id].query.window.ticks(None)
+
+    @property
+    def rows(self) -> DataFrame:
+        """The files as Spark reads them."""
+        return self.spark.read.parquet(self.path)
+
+    def sparks_window(self) -> DataFrame:
+        """Spark's own."""
+        size, advance = self.window
+        window = f.window(f.timestamp_seconds("ts"), f"{size} seconds", f"{advance} seconds")
+        functions: dict[str, Column] = {
+            "count": f.count("*"),
+            "avg": f.avg("cons"),
+            "first": f.min_by("cons", f.struct("ts", "stream", "position")),
+        }
+        grouped = self.rows.groupBy(window.alias("w"), "meter").agg(functions[self.function].alias(self.function))
+        return grouped.select(f.unix_seconds("w.start").alias("ts"), "meter", self.function).where("ts >= 0")
+
+    def sparks_panes(self) -> DataFrame:
+        """The best that can be said to Spark by hand: a row is counted once, its pane as often as there are windows."""
+        size, advance = self.window
+        place = f.struct("ts", "stream", "position")
+        partial: dict[str, list[Column]] = {
+            "count": [f.count("*").alias("n")],
+            "avg": [f.count("*").alias("n"), f.sum("cons").alias("s")],
+            "first": [f.min_by("cons", place).alias("v"), f.min(place).alias("place")],
+        }
+        final = {"count": f.sum("n"), "avg": f.sum("s") / f.sum("n"), "first": f.min_by("v", "place")}
+        panes = self.rows.groupBy(f.expr(f"ts div {advance}").alias("pane"), "meter").agg(*partial[self.function])
+        first = f.greatest(f.col("pane") - (size // advance - 1), f.lit(0))
+        spread = panes.withColumn("w", f.explode(f.sequence(first, f.col("pane"))))
+        grouped = spread.groupBy("w", "meter").agg(final[self.function].alias(self.function))
+        return grouped.select((f.col("w") * advance).alias("ts"), "meter", self.function)
+
+    def contestants(self) -> dict[str, Callable[[], DataFrame]]:
+        """Name -> what makes the result."""
+        query = PAPER[self.id].query
+        return {
+            BASE: self.sparks_window,
+            "panes": self.sparks_panes,
+            "aggregate": lambda: aggregate(self.rows, query, position="position"),
+            "aggregate_files": lambda: aggregate_files(self.spark, query, self.path),
+        }
+
+
+def check(case: Case) -> dict[str, str]:
+    """Whether the results are equal; a wrong one is said to be wrong."""
+    tables = {name: sorted_table(make()) for name, make in case.contestants().items()}
+    right = tables[BASE]
+    return {name: "equal" if same(right, table, case.function) else "WRONG" for name, table in tables.items()}
+
+
+def sorted_table(frame: DataFrame) -> pa.Table:
+    return frame.toArrow().sort_by([("ts", "ascending"), ("meter", "ascending")]).combine_chunks()
+
+
+def same(right: pa.Table, got: pa.Table, function: str) -> bool:
+    if got.num_rows != right.num_rows or not got.num_rows:
+        return False
+    keys = all(np.array_equal(got[c].to_numpy(), right[c].to_numpy()) for c in ("ts", "meter"))
+    ours, theirs = got[function].to_numpy(), right[function].to_numpy()
+    exact = np.array_equal(ours, theirs) if function != "avg" else np.allclose(ours, theirs, rtol=1e-9, atol=0)
+    return keys and bool(exact)
+
+
+def seconds(make: Callable[[], DataFrame]) -> float:
+    begin = time.perf_counter()
+    make().write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - begin
+
+
+def measure(runs: dict[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[float]]:
+    """Seconds by round; one round before that is not counted."""
+    for make in runs.values():
+        seconds(make)
+    figures: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, make in runs.items():
+            figures[name].append(seconds(make))
+    return figures
+
+
+def spread(values: list[float]) -> list[float]:
+    """Lower quartile, median, upper quartile."""
+    return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+
+
+def report(case: Case, rows: int, figures: dict[str, list[float]], verdict: dict[str, str]) -> dict[str, Any]:
+    result: dict[str, Any] = {"query": case.id, "rows": rows}
+    for name, each in figures.items():
+        low, middle, high = spread(each)
+        ratio = statistics.median(theirs / ours for ours, theirs in zip(each, figures[BASE], strict=True))
+        goal = GOALS.get(case.id, {}).get(name)
+        result[name] = {"seconds": middle, "quartiles": [low, high], "rounds": each, "result": verdict[name]}
+        result[name] |= {"M_rows_per_s": rows / middle / 1e6, "times_window": ratio, "goal": goal}
+        print(
+            f"{case.id:5} {name:16} {middle:8.2f} s [{low:7.2f} {high:7.2f}] {rows / middle / 1e6:7.2f} M rows/s"
+            f"  {ratio:6.1f} x window(){f', goal {goal}' if goal else '':10}  {verdict[name]}",
+            flush=True,
+        )
+    return result
+
+
+def growth(spark: SparkSession, sizes: list[int], rounds: int, folder: str) -> list[dict[str, Any]]:
+    """Nanoseconds per row of ours by the number of rows: the cost is linear if they stay."""
+    results = []
+    for rows in sizes:
+        path = f"{folder}/rows-{rows}"
+        generate(spark, "EC", path, tuples=rows)
+        for id in QUERIES:
+            ours = {n: make for n, make in Case(spark, id, path).contestants().items() if n.startswith("aggregate")}
+            for name, each in measure(ours, rounds).items():
+                low, middle, high = spread(each)
+                results.append({"query": id, "rows": rows, "name": name, "seconds": middle, "quartiles": [low, high]})
+                print(
+                    f"{id:5} {name:16} {rows:12,} rows {middle:8.2f} s [{low:7.2f} {high:7.2f}]"
+                    f" {middle / rows * 1e9:9.1f} ns/row",
+                    flush=True,
+                )
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--queries", default=",".join(QUERIES))
+    parser.add_argument("--span", type=int, help="seconds that the data span; by default 243 rows are a second")
+    parser.add_argument("--sizes", help="numbers of rows: measure how the time of pystream's two grows, nothing else")
+    parser.add_argument("--master", default="local[*]")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    spark = session(arguments.master, "bench_spark")
+    machine = {
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+        "load": os.getloadavg(),
+        "master": arguments.master,
+    }
+    machine |= {"spark": pyspark.__version__, "pyarrow": pa.__version__}
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        if arguments.sizes:
+            results = growth(spark, [int(n) for n in arguments.sizes.split(",")], arguments.rounds, folder)
+        else:
+            path = f"{folder}/ec"
+            generate(spark, "EC", path, tuples=arguments.rows, span_s=arguments.span)
+            for id in arguments.queries.split(","):
+                case = Case(spark, id, path)
+                verdict = check(case)
+                figures = measure(case.contestants(), arguments.rounds)
+                results.append(report(case, arguments.rows, figures, verdict))
+    spark.stop()
+    if arguments.json:
+        arguments.json.write_text(json.dumps({**machine, "load_after": os.getloadavg(), "results": results}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

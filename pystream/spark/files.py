@@ -1,0 +1,274 @@
+"""`aggregate_files`: a query over files that the executors read themselves, with Arrow. No row crosses into the JVM.
+
+The driver looks at the files and shares them out (splits.py); the DataFrame that Spark runs on has a row for each file
+of each task: its name, the row groups to read, and its size and time, so that a file that has changed since is noticed.
+If the files' statistics allow it, each task gives the windows of a range of time and nothing is shuffled; otherwise
+partial aggregates are (phases.py).
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pystream.errors import SchemaError
+from pystream.spark import splits
+from pystream.spark.batch import aggregate
+from pystream.spark.columns import columns_used, has_udf, order_columns
+from pystream.spark.formats import BY_NAME, Piece, naming
+from pystream.spark.listing import File, Path, format_of, list_files
+from pystream.spark.phases import Phases
+from pystream.spark.types import spark_schema, to_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyarrow import fs
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pystream.query import Query
+
+#: Names that stand for where a row lies: the number of its file in the order of paths, and a number that rises from
+#: row to row and from file to file.
+FILE, ROW = "__file", "__row"
+ROW_BITS = 40
+
+#: Files looked at side by side: most of the time is waiting for the file system.
+LOOKERS = 16
+
+#: What Spark carries, a row for each task: its files, the row groups to read, and the window starts that it gives.
+_FILE = [("number", pa.int32()), ("path", pa.string()), ("size", pa.int64()), ("modified_ns", pa.int64())]
+TASKS = pa.schema(
+    [
+        ("split", pa.int32()),
+        ("begin", pa.int64()),
+        ("end", pa.int64()),
+        ("files", pa.list_(pa.struct([*_FILE, ("groups", pa.list_(pa.int32()))]))),
+    ]
+)
+
+
+def aggregate_files(
+    spark: SparkSession,
+    query: Query,
+    path: Path | Sequence[Path],
+    stream: str = "stream",
+    position: str | None = "position",
+    format: str | None = None,
+    filesystem: Any = None,
+) -> DataFrame:
+    """Aggregate files; one row per window and key comes out, the same as from `pystream.aggregate`, in no order.
+
+    `path` is a file, a folder, a glob or a list of them: parquet, Arrow IPC or CSV, which the ending tells or `format`
+    ("parquet", "arrow", "csv"). It is a plain path or a URI that pyarrow can open on every executor, or a path in
+    `filesystem` (of pyarrow or fsspec). Folders of the form name=value give columns. `stream` and `position` are as in
+    `aggregate`; "__file" and "__row" stand for where a row lies: `stream="__file", position="__row"` takes each file,
+    in the order of paths, for a stream, with its rows in their order.
+
+    Files must not change meanwhile: a task that finds one missing, changed or unreadable fails with its name.
+    """
+    order = order_columns(query, stream, position)
+    source, pieces = look(query, path, order, format, filesystem)
+    phases = Phases(query, source.schema, *(order[1:] or (None, None)))
+    tasks = splits.task_count(pieces, spark.sparkContext.defaultParallelism)
+    ranges = None if has_udf(query) else splits.by_time(pieces, tasks, *phases.window)
+    frame = _frame(spark, splits.by_size(pieces, tasks) if ranges is None else ranges)
+    if has_udf(query):
+        rows = from_arrow_schema(spark_schema(source.schema))
+        return aggregate(frame.mapInArrow(source.spark_rows, rows), query, stream, position)
+    out = from_arrow_schema(spark_schema(phases.out_schema))
+    if ranges is not None:
+        return frame.mapInArrow(lambda batches: windows(phases, source, batches), out)
+    return phases.shuffle(frame, source.rows)
+
+
+def look(
+    query: Query, path: Path | Sequence[Path], order: list[str], format: str | None, filesystem: Any
+) -> tuple[Source, list[Piece]]:
+    """What the driver learns from the files: how to read them, and their pieces in the order of paths."""
+    files, listed = list_files(path, filesystem)
+    with ThreadPoolExecutor(LOOKERS) as pool:
+        names = _names(files, listed[0], format)
+        columns = columns_used([*names, *({FILE, ROW} & {*order})], query, order, listed[0].path)
+        looked = list(pool.map(lambda file: _look_at(files, file, format, columns, query.ts), listed))
+    hive = _hive_types(listed)
+    schema = pa.schema([])
+    for file, (found, _) in zip(listed, looked, strict=True):
+        schema = _together(schema, [_field(c, found, hive, file) for c in columns], file)
+    pieces = [p for found, parts in looked for p in _in_unit(parts, found, schema, query.ts)]
+    source = Source(files, format, query.ts, schema)
+    return source, splits.join_files(pieces) if ROW in columns and source.joined(listed) else pieces
+
+
+def _look_at(
+    files: fs.FileSystem, file: File, format: str | None, columns: list[str], ts: str
+) -> tuple[pa.Schema, list[Piece]]:
+    with naming(file):
+        return BY_NAME[format_of(file.path, format)].inspect(files, file, columns, ts)
+
+
+def _in_unit(pieces: list[Piece], found: pa.Schema, schema: pa.Schema, ts: str) -> list[Piece]:
+    """Pieces without bounds of timestamps if those count another unit than the schema of all files."""
+    own, common = (getattr(s.field(ts).type if ts in s.names else None, "unit", None) for s in (found, schema))
+    return pieces if own == common else [replace(p, low=None, high=None) for p in pieces]
+
+
+def _names(files: fs.FileSystem, file: File, format: str | None) -> list[str]:
+    """The columns of a file, those of its path included."""
+    return list(dict.fromkeys([*_look_at(files, file, format, [], "")[0].names, *file.hive()]))
+
+
+def _hive_types(listed: list[File]) -> dict[str, pa.DataType]:
+    """The types of the columns that paths give: integers if all values are, else strings."""
+    values: dict[str, set[str]] = {}
+    for file in listed:
+        for name, value in file.hive().items():
+            values.setdefault(name, set()).update([] if value is None else [value])
+    return {name: _hive_type(texts) for name, texts in values.items()}
+
+
+def _hive_type(texts: set[str]) -> pa.DataType:
+    if not all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
+        return pa.string()
+    return pa.int32() if all(-(1 << 31) <= int(text) < 1 << 31 for text in texts) else pa.int64()
+
+
+def _field(name: str, schema: pa.Schema, hive: dict[str, pa.DataType], file: File) -> pa.Field:
+    """A column of a file: its own, that of its path, or where its rows lie."""
+    if len(schema.get_all_field_indices(name)) == 1:
+        return pa.field(name, _plain(schema.field(name).type))
+    if name in file.hive():
+        return pa.field(name, hive[name])
+    if name in (FILE, ROW):
+        return pa.field(name, pa.int64())
+    what = "appears more than once" if name in schema.names else "is missing"
+    raise SchemaError(f"{file.path}: column {name!r} {what}")
+
+
+def _plain(type: pa.DataType) -> pa.DataType:
+    """The type without what differs from file to file and shows nowhere: dictionaries, the name of a time zone."""
+    if pa.types.is_dictionary(type):
+        return _plain(type.value_type)
+    return pa.timestamp(type.unit, "UTC") if pa.types.is_timestamp(type) and type.tz else type
+
+
+def _together(schema: pa.Schema, fields: list[pa.Field], file: File) -> pa.Schema:
+    """The schema of all files so far and this one."""
+    own = pa.schema(fields)
+    if own == schema or not len(schema):
+        return own
+    try:
+        return pa.unify_schemas([schema, own], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise SchemaError(f"{file.path}: its columns do not go with those of the files before: {error}") from error
+
+
+@dataclass(frozen=True)
+class Source:
+    """How files are read; executors get a copy."""
+
+    files: fs.FileSystem
+    format: str | None
+    ts: str
+    schema: pa.Schema
+
+    def joined(self, listed: list[File]) -> bool:
+        """Whether rows can be numbered only if files are read as a whole."""
+        return any(format_of(file.path, self.format) == "arrow" for file in listed)
+
+    def rows(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """All rows of the tasks, batch by batch."""
+        for task in _tasks(tasks):
+            yield from self.rows_of(task)
+
+    def spark_rows(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same in Spark's types."""
+        return map(to_spark, self.rows(tasks))
+
+    def rows_of(self, task: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        """The rows of one task. What goes wrong with a file is told with its name."""
+        for part in task["files"]:
+            groups = part.pop("groups")
+            file = File(**part)
+            with naming(file):
+                yield from self._read(file, groups)
+
+    def _read(self, file: File, groups: list[int]) -> Iterator[pa.RecordBatch]:
+        file.check_unchanged(self.files)
+        format = BY_NAME[format_of(file.path, self.format)]
+        given = file.hive()
+        for row, batch in format.read(self.files, file, groups, self.schema, self.ts):
+            arrays = [self._column(f, batch, file, row, given) for f in self.schema]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        file.check_unchanged(self.files)  # it may have become another one while it was read
+
+    def _column(
+        self, field: pa.Field, batch: pa.RecordBatch, file: File, row: int, given: dict[str, str | None]
+    ) -> pa.Array:
+        if field.name in batch.schema.names:
+            array = batch.column(field.name)
+            return array if array.type == field.type else array.cast(field.type)
+        if field.name in given:
+            return pa.repeat(pa.scalar(given[field.name]).cast(field.type), batch.num_rows)
+        if field.name == FILE:
+            return pa.repeat(pa.scalar(file.number, field.type), batch.num_rows)
+        return pa.array(np.arange(row, row + batch.num_rows) + (file.number << ROW_BITS))
+
+
+def _frame(spark: SparkSession, shared: list[splits.Split]) -> DataFrame:
+    """The tasks as a DataFrame, each a row in a partition of its own."""
+    frame = spark.createDataFrame(task_table(shared))
+    few = len(shared) <= spark.sparkContext.defaultParallelism  # then Spark makes a partition of each row by itself
+    return frame if few else frame.repartitionById(len(shared), "split")
+
+
+def task_table(shared: list[splits.Split]) -> pa.Table:
+    """The tasks as rows. The row groups of a file stand together, so that it is opened once."""
+    rows = []
+    for i, split in enumerate(shared):
+        pieces = sorted(split.pieces, key=lambda p: (p.file.number, p.groups))
+        files = [
+            asdict(file) | {"groups": [g for p in parts for g in p.groups]}
+            for file, parts in groupby(pieces, key=lambda p: p.file)
+        ]
+        rows.append({"split": i, "begin": split.begin, "end": split.end, "files": files})
+    return pa.Table.from_pylist(rows, schema=TASKS)
+
+
+def _tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def windows(phases: Phases, source: Source, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A task by time: all windows that start in its range, whose rows it reads all."""
+    size, advance = phases.window
+    for task in _tasks(tasks):
+        begin, end = task["begin"], task["end"]
+        fold, combine = phases.fold(), phases.combine()
+        for batch in source.rows_of(task):
+            for partials in fold.add(_between(batch, source.ts, begin, end + size - advance)):
+                combine.add(partials)
+        for partials in fold.finish():
+            combine.add(partials)
+        for out in combine.finish():
+            yield to_spark(_between(out, "ts", begin, end))
+
+
+def _between(batch: pa.RecordBatch, name: str, begin: int, end: int) -> pa.RecordBatch:
+    """The rows from one timestamp to before another."""
+    if begin == 0 and end >= splits.FOREVER:
+        return batch
+    ts = batch.column(name).cast(pa.int64())
+    least, greatest = pc.min_max(ts).values()
+    if batch.num_rows == 0 or (least.as_py() >= begin and greatest.as_py() < end):
+        return batch
+    return batch.filter(pc.and_(pc.greater_equal(ts, begin), pc.less(ts, min(end, splits.FOREVER))))

@@ -1,0 +1,182 @@
+"""The two phases of an aggregate on Spark: rows are folded where they lie, partial aggregates combined by key.
+
+What is shuffled are shards: a task's partial aggregates whose keys have the same hash, packed into the bytes of one
+Arrow batch. Spark moves a few large values instead of many small rows, and need not know their types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pystream.partials import Combine, Fold, partial_schema
+from pystream.plan import Plan
+from pystream.spark.types import spark_schema, to_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    from pystream.query import Query
+
+#: One packed shard is about as large at most: Spark copies a value as a whole.
+PACKED_BYTES = 4 << 20
+
+#: More shards than that would be mostly what describes them.
+SHARDS_MAX = 1 << 12
+
+WORD = 0xFFFFFFFF
+
+PACKED = pa.schema([("shard", pa.int32()), ("partials", pa.binary())])
+
+
+@dataclass(frozen=True)
+class Phases:
+    """A query on rows of a schema; executors get a copy. Without `stream` and `position`, order does not matter."""
+
+    query: Query
+    schema: pa.Schema
+    stream: str | None
+    position: str | None
+
+    @property
+    def out_schema(self) -> pa.Schema:
+        """The columns of the result, before Spark's types are put on them."""
+        return Plan(self.query, self.schema).out_schema
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Size and advance in the unit of the timestamps."""
+        return Plan(self.query, self.schema).window
+
+    def shuffle(
+        self,
+        frame: DataFrame,
+        rows: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    ) -> DataFrame:
+        """Both phases. `rows` gives the rows to fold, in a task, from the frame's batches.
+
+        There are as many shards as Spark has partitions for shuffles; adaptive execution then joins small ones, so that
+        few tasks combine few partial aggregates and many tasks many, each about as much as Spark thinks right.
+        """
+        partitions = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        labels = shard_labels(min(partitions, SHARDS_MAX) if self.query.key else 1)
+        packed = frame.mapInArrow(lambda batches: self.packed(rows(batches), labels), from_arrow_schema(PACKED))
+        together = packed.repartition("shard") if self.query.key else packed.repartition(1)
+        return together.select("partials").mapInArrow(self.windows, from_arrow_schema(spark_schema(self.out_schema)))
+
+    def fold(self) -> Fold:
+        """Make what folds the rows of a task."""
+        return Fold(self.query, self.schema, self.stream, self.position)
+
+    def combine(self) -> Combine:
+        """Make what combines the partial aggregates of some keys."""
+        return Combine(self.query, self.schema, self.stream, self.position)
+
+    def packed(self, batches: Iterator[pa.RecordBatch], labels: list[int]) -> Iterator[pa.RecordBatch]:
+        """Phase 1, in a task: fold rows, give packed shards."""
+        fold = self.fold()
+        for batch in batches:
+            for partials in fold.add(batch):
+                yield from _pack(partials, self.query.key, labels)
+        for partials in fold.finish():
+            yield from _pack(partials, self.query.key, labels)
+
+    def windows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Phase 2, in a task: combine all packed shards of some keys, give the windows."""
+        combine = self.combine()
+        schema = partial_schema(self.query, self.schema, self.stream, self.position)
+        for batch in batches:
+            for packed in batch.column("partials"):
+                combine.add(pa.ipc.read_record_batch(packed.as_buffer(), schema))
+        for out in combine.finish():
+            yield to_spark(out)
+
+
+def shard_labels(shards: int) -> list[int]:
+    """A label for each shard, such that Spark's hash sends each to a partition of its own, and none stays empty."""
+    labels: dict[int, int] = {}
+    for label in range(100 * shards):
+        labels.setdefault(_sparks_hash(label) % shards, label)
+        if len(labels) == shards:
+            break
+    return [labels.get(i, i) for i in range(shards)]
+
+
+def _sparks_hash(value: int) -> int:
+    """MurmurHash3 of a 32-bit integer with Spark's seed; were it another, partitions would be less even, no more."""
+    k = _rotated(value * 0xCC9E2D51, 15) * 0x1B873593 & WORD
+    h = (_rotated(42 ^ k, 13) * 5 + 0xE6546B64 & WORD) ^ 4
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        h = (h ^ h >> shift) * factor & WORD
+    h ^= h >> 16
+    return h - (h >> 31 << 32)  # Spark takes it as signed
+
+
+def _rotated(value: int, bits: int) -> int:
+    value &= WORD
+    return (value << bits | value >> 32 - bits) & WORD
+
+
+def _pack(partials: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> Iterator[pa.RecordBatch]:
+    ordered, ends = partials, [0, partials.num_rows]
+    if len(labels) > 1:
+        numbers = _shards(partials, key, len(labels))
+        ordered = partials.take(pa.array(np.argsort(numbers, kind="stable")))
+        ends = [0, *np.cumsum(np.bincount(numbers, minlength=len(labels))).tolist()]
+    rows = max(1, PACKED_BYTES * partials.num_rows // max(1, partials.nbytes))
+    for label, (begin, end) in zip(labels, pairwise(ends), strict=True):
+        for start in range(begin, end, rows):
+            packed = ordered.slice(start, min(rows, end - start)).serialize()
+            yield pa.record_batch([pa.array([label], pa.int32()), pa.array([packed.to_pybytes()])], schema=PACKED)
+
+
+def _shards(batch: pa.RecordBatch, key: Sequence[str], shards: int) -> NDArray[np.uint16]:
+    """The shard of each row, the same for equal keys whatever the batch."""
+    hashes = np.zeros(batch.num_rows, np.uint64)
+    for name in key:
+        hashes = _mix(hashes + _hashes(batch.column(name)))
+    return (hashes % np.uint64(shards)).astype(np.uint16)
+
+
+def _hashes(column: pa.Array) -> NDArray[np.uint64]:
+    """A number for each value; each different value is looked at once."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    numbers = np.append(_numbers(encoded.dictionary), np.uint64(0))  # null: the last
+    places = pc.fill_null(encoded.indices, len(numbers) - 1).to_numpy(zero_copy_only=False)
+    found: NDArray[np.uint64] = np.take(numbers, places)
+    return found
+
+
+def _numbers(values: pa.Array) -> NDArray[np.uint64]:
+    type = values.type
+    numbers: NDArray[Any]
+    if pa.types.is_floating(type):  # zeros of both signs are one key, and so are all NaNs
+        numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0
+        numbers = np.where(np.isnan(numbers), np.nan, numbers)
+        return numbers.view(np.uint64)
+    if type == pa.uint64():
+        numbers = values.to_numpy()
+        return numbers.view(np.uint64)
+    if pa.types.is_primitive(type) or pa.types.is_boolean(type):
+        narrow = pa.types.is_temporal(type) and type.bit_width == 32
+        numbers = (values.view(pa.int32()) if narrow else values).cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return numbers.view(np.uint64)
+    texts = values.cast(pa.large_binary()).to_pylist()
+    return np.array([crc32(text) for text in texts], np.uint64)
+
+
+def _mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Let every bit depend on every other (the finalizer of MurmurHash3)."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        hashes = (hashes ^ (hashes >> np.uint64(33))) * np.uint64(factor)
+    return hashes ^ (hashes >> np.uint64(33))

@@ -1,0 +1,108 @@
+"""Who reads what: pieces of files shared out to tasks, so that each has as many bytes to read as the others.
+
+Two ways. *By time*: a task gets a range of windows and reads every piece with rows in them; what lies across an edge is
+read by both neighbours, and no task needs to hear of another. That takes bounds of the timestamps of all pieces, and
+files that are roughly in the order of time, or everything would be read by everyone. *By size*: a task gets pieces that
+lie next to each other, whatever is in them; partial aggregates then have to be shuffled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby, pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pystream.spark.formats import Piece
+
+#: Bytes that a task reads: enough that starting it costs nothing beside, few enough for the memory of an executor.
+SPLIT_BYTES = 64 << 20
+
+#: Below this many bytes a task is not worth another one beside it.
+TASK_BYTES = 4 << 20
+
+#: By time, so many times as much is read than there is, at most. Shuffling costs more than reading a quarter twice.
+READ_AGAIN_MAX = 1.25
+
+#: By time, a task has so many shares to read at most (and a piece): edges lie where pieces begin, which may be badly.
+UNEVEN_MAX = 2
+
+#: No timestamp reaches it.
+FOREVER = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Split:
+    """What one task reads. It gives the windows that start from `begin` to before `end`, or all it can."""
+
+    pieces: tuple[Piece, ...]
+    begin: int = 0
+    end: int = FOREVER
+
+    @property
+    def weight(self) -> int:
+        """Bytes to read."""
+        return sum(p.weight for p in self.pieces)
+
+
+def task_count(pieces: list[Piece], parallelism: int) -> int:
+    """How many tasks suit so many bytes."""
+    weight = sum(p.weight for p in pieces)
+    return max(1, -(-weight // SPLIT_BYTES), min(parallelism, weight // TASK_BYTES))
+
+
+def by_size(pieces: list[Piece], tasks: int) -> list[Split]:
+    """Cut the row of pieces into equal parts; none is heavier than its share and one piece."""
+    whole = sum(p.weight + 1 for p in pieces)
+    ends = accumulate(p.weight + 1 for p in pieces)
+    numbered = [((end - 1) * tasks // whole, piece) for end, piece in zip(ends, pieces, strict=True)]
+    return [Split(tuple(p for _, p in part)) for _, part in groupby(numbered, key=lambda pair: pair[0])]
+
+
+def by_time(pieces: list[Piece], tasks: int, size: int, advance: int) -> list[Split] | None:
+    """Cut the time into parts with equally much to read; None if it is not known how, or makes too much work."""
+    if tasks == 1:
+        return [Split(tuple(pieces))]
+    if any(p.low is None or p.high is None for p in pieces):
+        return None
+    pieces = sorted(pieces, key=lambda p: (p.low or 0, p.file.number, p.groups))
+    edges = [0, *_edges(pieces, tasks, advance), FOREVER]
+    splits = [_between(pieces, begin, end, size - advance) for begin, end in pairwise(edges)]
+    whole, most = sum(p.weight for p in pieces), max(p.weight for p in pieces)
+    uneven = any(s.weight > UNEVEN_MAX * whole / tasks + most for s in splits)
+    return None if uneven or sum(s.weight for s in splits) > READ_AGAIN_MAX * whole else splits
+
+
+def _edges(pieces: list[Piece], tasks: int, advance: int) -> Iterator[int]:
+    """Window starts at which a task begins: where another share of the pieces, in the order of time, is complete."""
+    whole = sum(p.weight + 1 for p in pieces)
+    done, last, share = 0, 0, 1
+    for piece in pieces:
+        if done * tasks >= share * whole:
+            share = done * tasks // whole + 1
+            edge = -(-(piece.low or 0) // advance) * advance  # upwards: nothing of the piece before comes after it
+            if edge > last:
+                yield edge
+                last = edge
+        done += piece.weight + 1
+
+
+def _between(pieces: list[Piece], begin: int, end: int, overhang: int) -> Split:
+    """The pieces with rows in the windows that start from `begin` to before `end`; `overhang` is size - advance."""
+    needed = (p for p in pieces if (p.high or 0) >= begin and (p.low or 0) < end + overhang)
+    return Split(tuple(needed), begin, end)
+
+
+def join_files(pieces: list[Piece]) -> list[Piece]:
+    """One piece per file: for rows that are numbered as they are read, from the first of the file."""
+    return [
+        replace(
+            first,
+            groups=tuple(g for p in (first, *rest) for g in p.groups),
+            weight=sum(p.weight for p in (first, *rest)),
+            low=None,
+        )
+        for _, (first, *rest) in groupby(pieces, key=lambda p: p.file)
+    ]

@@ -1,0 +1,365 @@
+"""Aggregation of files by Spark: who reads what, what a task does with it, and the whole on a session."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pystream as ps
+from pystream.errors import PystreamError
+from pystream.queries import PAPER
+from pystream.sample import DataSet
+
+pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
+
+from pystream.spark import aggregate_files, files, splits
+from pystream.spark.columns import order_columns
+from pystream.spark.formats import Piece
+from pystream.spark.listing import File, list_files
+from pystream.spark.phases import Phases, shard_labels
+
+pytestmark = pytest.mark.spark
+
+TUPLES = 6_000
+EC = DataSet("EC", streams=3, tuples=TUPLES, seed=5, span_s=1_200)
+MIXED = ps.Query(
+    ps.Window(30, 7),
+    "meter",
+    {
+        "n": ps.count(),
+        "s": ps.sum("cons"),
+        "f": ps.first("cons"),
+        "l": ps.last("cons", pc.field("cons") > 300),
+        "m": ps.min("cons"),
+    },
+)
+
+
+def rows_of(table: pa.Table, query: ps.Query) -> list[dict]:
+    return table.sort_by([(name, "ascending") for name in ("ts", *query.key)]).to_pylist()
+
+
+def here(query, path, tasks, *, way, shards=3, stream="stream", position="position", **options):
+    """What the tasks do, one after the other, without Spark between them."""
+    order = order_columns(query, stream, position)
+    source, pieces = files.look(query, path, order, options.get("format"), options.get("filesystem"))
+    phases = Phases(query, source.schema, *(order[1:] or (None, None)))
+    if way == "time":
+        shared = splits.by_time(pieces, tasks, *phases.window)
+        assert shared is not None
+        out = [b for task in task_batches(shared) for b in files.windows(phases, source, iter([task]))]
+    else:
+        shared = splits.by_size(pieces, tasks)
+        labels = shard_labels(shards)
+        packed = [b for task in task_batches(shared) for b in phases.packed(source.rows(iter([task])), labels)]
+        numbers = [[b for b in packed if b.column("shard")[0].as_py() == i] for i in labels]
+        assert sum(map(len, numbers)) == len(packed)
+        out = [b for part in numbers for b in phases.windows(iter(part))]
+    return pa.Table.from_batches(out) if out else None
+
+
+def task_batches(shared):
+    return [files.task_table(shared).slice(i, 1).combine_chunks().to_batches()[0] for i in range(len(shared))]
+
+
+def store(folder, table, parts=4, row_group_size=100):
+    folder.mkdir(parents=True, exist_ok=True)
+    step = -(-len(table) // parts)
+    for i in range(parts):
+        pq.write_table(table.slice(i * step, step), folder / f"part-{i}.parquet", row_group_size=row_group_size)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Four files in the order of time."""
+    return store(tmp_path_factory.mktemp("files") / "ec", EC.block(0))
+
+
+@pytest.fixture(scope="module")
+def want():
+    return ps.aggregate(MIXED, EC.tables()).to_pylist()
+
+
+# ---- who reads what ----
+
+PIECES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20), st.integers(0, 50)), min_size=1, max_size=12)
+
+
+def made(spans) -> list[Piece]:
+    file = File(0, "f.parquet", 1, 1)
+    return [Piece(file, (i,), 1, weight, low, low + length) for i, (low, length, weight) in enumerate(spans)]
+
+
+@given(PIECES, st.integers(1, 6), st.integers(1, 20), st.integers(1, 20))
+def test_every_window_has_one_task_that_reads_all_of_it(spans, tasks, size, advance):
+    pieces = made(spans)
+    shared = splits.by_time(pieces, tasks, size, advance)
+    if shared is None:
+        return
+    for start in range(0, 90, advance):
+        (task,) = [s for s in shared if s.begin <= start < s.end]
+        needed = {p for p in pieces if p.high >= start and p.low < start + size}
+        assert needed <= {*task.pieces}
+    assert sum(s.weight for s in shared) <= splits.READ_AGAIN_MAX * sum(p.weight for p in pieces)
+
+
+@given(PIECES, st.integers(1, 6))
+def test_every_piece_has_one_task(spans, tasks):
+    pieces = made(spans)
+    shared = splits.by_size(pieces, tasks)
+    assert [p for s in shared for p in s.pieces] == pieces
+    assert len(shared) <= tasks
+    share = (sum(p.weight + 1 for p in pieces)) / tasks
+    assert all(s.weight <= share + max(p.weight + 1 for p in s.pieces) for s in shared)
+
+
+def test_what_cannot_be_cut_by_time():
+    apart = made([(i * 10, 9, 100) for i in range(8)])
+    assert len(splits.by_time(apart, 4, 5, 5)) == 4
+    assert splits.by_time(made([(0, 80, 100)] * 8), 4, 5, 5) is None  # one would read everything
+    assert splits.by_time(apart, 4, 60, 5) is None  # the same with windows that are as long as the data
+    unknown = [*apart, Piece(apart[0].file, (8,), 1, 10)]
+    assert splits.by_time(unknown, 4, 5, 5) is None
+    assert len(splits.by_time(unknown, 1, 5, 5)) == 1
+
+
+def test_how_many_tasks():
+    pieces = made([(0, 0, splits.TASK_BYTES)])
+    assert [splits.task_count(pieces * n, 2) for n in (0, 1, 2, 16, 32, 64)] == [1, 1, 2, 2, 2, 4]
+
+
+# ---- what a task does ----
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 5])
+@pytest.mark.parametrize("way", ["time", "size"])
+def test_tasks_together_give_all_windows(way, tasks, folder, want):
+    assert rows_of(here(MIXED, folder, tasks, way=way), MIXED) == want
+
+
+@given(st.data())
+def test_any_rows_in_any_files(tmp_path_factory, data):
+    """Random keys with nulls, random windows, rows in any order in any number of files."""
+    size, advance = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 40))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    n = data.draw(st.integers(0, 60))
+    keys = pa.array(rng.choice(["", "a", "b", "é"], n), mask=rng.random(n) < 0.2)
+    ts, stream = np.sort(rng.integers(100, size=n)), rng.integers(3, size=n)
+    values = pa.array(rng.integers(-9, 9, n).astype(float), mask=rng.random(n) < 0.2)
+    table = pa.table([ts, stream, np.arange(n), keys, values], ["ts", "stream", "position", "k", "v"])
+    query = ps.Query(ps.Window(size, advance), "k", {"n": ps.count(), "a": ps.avg("v"), "l": ps.last("v")})
+    inputs = [table.filter(pc.field("stream") == i) for i in range(3)]
+    kept = table.take(rng.permutation(n)) if data.draw(st.booleans()) else table
+    place = store(tmp_path_factory.mktemp("any"), kept, parts=data.draw(st.integers(1, 3)), row_group_size=7)
+    way = data.draw(st.sampled_from(["size", "time"]))
+    tasks = data.draw(st.integers(1, 4)) if way == "size" else 1
+    out = here(query, place, tasks, way=way, shards=data.draw(st.integers(1, 4)))
+    assert (rows_of(out, query) if out else []) == ps.aggregate(query, inputs).to_pylist()
+
+
+@pytest.mark.parametrize("way", ["time", "size"])
+def test_formats(way, tmp_path, want):
+    table = EC.block(0)
+    arrow, text = tmp_path / "a.arrow", tmp_path / "a.csv"
+    with pa.ipc.new_file(arrow, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1_000)
+    pa.csv.write_csv(table, text)
+    tasks = 3 if way == "size" else 1
+    for path in (arrow, text):
+        assert rows_of(here(MIXED, path, tasks, way=way), MIXED) == want
+    os.rename(text, tmp_path / "b.txt")  # noqa: PTH104
+    assert rows_of(here(MIXED, tmp_path / "b.txt", tasks, way=way, format="csv"), MIXED) == want
+    with pytest.raises(PystreamError, match=r"b\.txt: the ending tells no format"):
+        here(MIXED, tmp_path / "b.txt", 1, way=way)
+
+
+def test_folders_give_columns(tmp_path, want):
+    table = EC.block(0)
+    for i in range(3):
+        part = table.filter(pc.field("stream") == i).drop_columns(["stream"])
+        store(tmp_path / f"stream={i}", part, parts=2)
+    (tmp_path / "_SUCCESS").touch()
+    assert rows_of(here(MIXED, tmp_path, 3, way="size"), MIXED) == want
+    assert rows_of(here(MIXED, tmp_path, 3, way="time"), MIXED) == want
+    assert rows_of(here(MIXED, f"{tmp_path}/stream=*/*.parquet", 2, way="size"), MIXED) == want
+    assert rows_of(here(MIXED, [f"file://{tmp_path}/stream={i}" for i in range(3)], 2, way="size"), MIXED) == want
+
+
+def test_files_as_streams(tmp_path, want):
+    """Rows that say neither their stream nor their position: where they lie says it."""
+    for i, table in enumerate(EC.tables()):
+        pq.write_table(table, tmp_path / f"{i}.parquet", row_group_size=100)
+        with pa.ipc.new_file(tmp_path / f"{i}.arrow", table.schema) as writer:
+            writer.write_table(table, max_chunksize=100)
+    places = {"stream": files.FILE, "position": files.ROW}
+    for ending, ways in (("parquet", ("time", "size")), ("arrow", ("size",))):
+        for way in ways:
+            assert rows_of(here(MIXED, f"{tmp_path}/*.{ending}", 3, way=way, **places), MIXED) == want
+
+
+def test_listing(tmp_path):
+    for name in ("a/b.parquet", "a/c/d.parquet", "a/.hidden.parquet", "a/_x/e.parquet", "b/[1].parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+    def found(*paths):
+        listed = list_files([f"{tmp_path}/{p}" for p in paths])[1]
+        return [os.path.relpath(f.path, tmp_path) for f in listed]
+
+    assert found("a") == ["a/b.parquet", "a/c/d.parquet"]
+    assert found("*/*.parquet") == ["a/b.parquet", "b/[1].parquet"]
+    assert found("**/d.parquet", "a/b.parquet", "a/*") == ["a/b.parquet", "a/c/d.parquet"]
+    assert found("b/[1].parquet") == ["b/[1].parquet"]
+    with pytest.raises(PystreamError, match="nothing: no such file or folder"):
+        found("nothing")
+    with pytest.raises(PystreamError, match="no files"):
+        found("c*/*.parquet")
+
+
+def test_types_go_together(tmp_path):
+    """Files of different types for one column, dictionaries, unsigned numbers, time zones."""
+    zone = pa.timestamp("ms", "Europe/Berlin")
+    keys = pa.array(["x", "y"]).dictionary_encode()
+    one = pa.table({"t": pa.array([0, 5], zone), "k": keys, "v": pa.array([1, 2], pa.uint32())})
+    keys = pa.array(["y", "x"], pa.large_string())
+    values = pa.array([3, None], pa.uint8())
+    two = pa.table({"t": pa.array([4_000, 5_000], pa.timestamp("us", "UTC")), "k": keys, "v": values})
+    pq.write_table(one, tmp_path / "1.parquet")
+    pq.write_table(two, tmp_path / "2.parquet")
+    query = ps.Query(ps.Window("5ms"), "k", {"s": ps.sum("v"), "m": ps.max("v")}, ts="t")
+    _, pieces = files.look(query, tmp_path, ["t"], None, None)
+    assert [(p.low, p.high) for p in pieces] == [(None, None), (4_000, 5_000)]  # the first has milliseconds
+    out = here(query, tmp_path, 2, way="size")
+    assert [str(t) for t in out.schema.types] == ["timestamp[us, tz=UTC]", "string", "int64", "int64"]
+    rows = [(r["ts"].microsecond, *list(r.values())[1:]) for r in rows_of(out, query)]
+    assert rows == [(0, "x", 1, 1), (0, "y", 3, 3), (5_000, "x", None, None), (5_000, "y", 2, 2)]
+
+
+# ---- what can go wrong ----
+
+
+def test_refused(folder, tmp_path):
+    pq.write_table(EC.block(0).drop_columns(["cons"]), tmp_path / "x.parquet")
+    with pytest.raises(ps.SchemaError, match=r"'cons' is missing; .*x\.parquet has"):
+        here(MIXED, tmp_path, 1, way="size")
+    with pytest.raises(ps.SchemaError, match=r"x\.parquet: column 'cons' is missing"):
+        here(MIXED, [folder, tmp_path], 1, way="size")
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(PystreamError, match=r"bad\.parquet: "):
+        here(MIXED, tmp_path / "bad.parquet", 1, way="size")
+    with pytest.raises(ValueError, match="position"):
+        here(MIXED, folder, 1, way="size", position=None)
+
+
+@pytest.mark.parametrize(("change", "said"), [("gone", "is gone"), ("grown", "changed"), ("touched", "changed")])
+def test_files_that_change_after_they_were_listed(change, said, tmp_path):
+    store(tmp_path, EC.block(0))
+    order = order_columns(MIXED, "stream", "position")
+    source, pieces = files.look(MIXED, tmp_path, order, None, None)
+    tasks = task_batches(splits.by_size(pieces, 1))
+    target = tmp_path / "part-2.parquet"
+    if change == "gone":
+        target.unlink()
+    elif change == "grown":
+        pq.write_table(EC.block(0), target)
+    else:
+        os.utime(target, ns=(1, 1))
+    with pytest.raises(PystreamError, match=rf"part-2\.parquet: the file .*{said}"):
+        list(source.rows(iter(tasks)))
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path):
+    store(tmp_path, EC.block(0), parts=1)
+    order = order_columns(MIXED, "stream", "position")
+    source, pieces = files.look(MIXED, tmp_path, order, None, None)
+    rows = source.rows(iter(task_batches(splits.by_size(pieces, 1))))
+    next(rows)
+    os.utime(tmp_path / "part-0.parquet", ns=(1, 1))
+    with pytest.raises(PystreamError, match=r"part-0\.parquet: the file changed"):
+        list(rows)
+
+
+def test_damaged_pages(tmp_path):
+    store(tmp_path, EC.block(0), parts=1)
+    target = tmp_path / "part-0.parquet"
+    order = order_columns(MIXED, "stream", "position")
+    damaged = bytearray(target.read_bytes())
+    damaged[4:4000] = bytes(3996)
+    target.write_bytes(damaged)
+    source, pieces = files.look(MIXED, tmp_path, order, None, None)
+    with pytest.raises(PystreamError, match=r"part-0\.parquet: "):
+        list(source.rows(iter(task_batches(splits.by_size(pieces, 1)))))
+
+
+def test_statistics_that_lie(folder, monkeypatch):
+    order = order_columns(MIXED, "stream", "position")
+    source, pieces = files.look(MIXED, folder, order, None, None)
+    tasks = task_batches(splits.by_size(pieces, 1))
+    monkeypatch.setattr("pystream.spark.formats._Bounds.of", lambda *_: (0, 1))
+    with pytest.raises(PystreamError, match=r"part-0\.parquet: rows from 0 to 99 have timestamps .* say 0 to 1"):
+        list(source.rows(iter(tasks)))
+
+
+# ---- on Spark ----
+
+
+def test_shards_fill_all_partitions_on_spark(spark):
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    for n in (1, 2, 8, 200):
+        labels = shard_labels(n)
+        assert len({*labels}) == n
+    frame = spark.createDataFrame([(label,) for label in labels], "shard int")
+    places = frame.select(f.pmod(f.hash("shard"), f.lit(n))).collect()
+    assert sorted(place for (place,) in places) == list(range(n))
+
+
+def collected(frame, query):
+    return rows_of(frame.toArrow(), query)
+
+
+def test_by_time_on_spark(spark, folder, want, monkeypatch):
+    monkeypatch.setattr(splits, "SPLIT_BYTES", 40_000)
+    frame = aggregate_files(spark, MIXED, folder)
+    assert collected(frame, MIXED) == want
+    assert "Exchange" not in frame._jdf.queryExecution().optimizedPlan().toString()
+    assert frame.rdd.getNumPartitions() > 2
+
+
+def test_by_size_on_spark(spark, folder, want, monkeypatch):
+    monkeypatch.setattr(splits, "SPLIT_BYTES", 40_000)
+    monkeypatch.setattr(splits, "READ_AGAIN_MAX", 0)
+    assert collected(aggregate_files(spark, MIXED, str(folder)), MIXED) == want
+
+
+def test_user_code_on_spark(spark, folder):
+    class Order:
+        def __init__(self):
+            self.seen = []
+
+        def process_tuple(self, row):
+            self.seen.append(row["cons"])
+
+        def produce_out_tuple(self):
+            return repr(self.seen)
+
+    query = ps.Query(ps.Window(100), "meter", {"u": ps.udf(Order, type=pa.string())})
+    out = collected(aggregate_files(spark, query, folder), query)
+    assert out == ps.aggregate(query, EC.tables()).to_pylist()
+
+
+def test_a_lost_file_fails_the_job(spark, tmp_path):
+    store(tmp_path, EC.block(0))
+    frame = aggregate_files(spark, PAPER["k-OI"].query, tmp_path)
+    (tmp_path / "part-1.parquet").unlink()
+    with pytest.raises(Exception, match=r"part-1\.parquet: the file is gone"):
+        frame.collect()
