@@ -21,6 +21,7 @@ from pystream import snapshot
 from pystream.errors import DisorderError, PystreamError, SchemaError
 from pystream.partials import Fold
 from pystream.plan import Plan
+from pystream.spark.phases import shard_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -140,19 +141,19 @@ def from_bytes(blob: Any) -> pa.Table:
 def pack(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Sort the rows of a partition by shard, each shard's into parcels; the last one of each carries the marks."""
     bags: dict[int, _Bag] = {}
-    marks = []
+    marks, labels = [], shard_labels(layout.shards)
     for batch in batches:
         if batch.num_rows:
             rows = _checked(layout, batch)
             marks.append(_marks(layout, rows))
             for shard, part in _split(rows, batch.column(SHARD), layout.shards):
                 bag = bags[shard] = bags.get(shard) or _Bag(layout)
-                yield from (_parcel(shard, full) for full in bag.add(part))
+                yield from (_parcel(labels[shard], full) for full in bag.add(part))
     if marks:
         merged = to_bytes(merged_marks(marks))
         for shard in range(layout.shards):
             bag = bags.get(shard) or _Bag(layout)
-            yield _parcel(shard, bag.rest(), bag.rows_in, merged)
+            yield _parcel(labels[shard], bag.rest(), bag.rows_in, merged)
 
 
 def unpack(parcels: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -190,9 +191,9 @@ class _Bag:
         return pa.Table.from_batches(left).combine_chunks() if left else None
 
 
-def _parcel(shard: int, table: pa.Table | None, rows_in: int = 0, marks: bytes | None = None) -> pa.RecordBatch:
+def _parcel(label: int, table: pa.Table | None, rows_in: int = 0, marks: bytes | None = None) -> pa.RecordBatch:
     rows = None if table is None else to_bytes(table)
-    return pa.RecordBatch.from_pylist([{"shard": shard, "rows": rows, "rows_in": rows_in, "marks": marks}], PARCELS)
+    return pa.RecordBatch.from_pylist([{"shard": label, "rows": rows, "rows_in": rows_in, "marks": marks}], PARCELS)
 
 
 def _checked(layout: Layout, batch: pa.RecordBatch) -> pa.RecordBatch:

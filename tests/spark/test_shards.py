@@ -18,6 +18,7 @@ import pystream as ps
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
 from pystream.spark.parcels import SHARD, Layout, Saved, from_bytes, pack
+from pystream.spark.phases import shard_labels
 from pystream.spark.shards import Shard
 
 COUNT = ps.Query(ps.Window(10), "k", {"n": ps.count()})
@@ -39,8 +40,8 @@ class Stream:
             p for rows in partitions for batch in pack(self.layout, [self._batch(rows)]) for p in batch.to_pylist()
         ]
         out, after, self.counts = [], [], []
-        for number, state in enumerate(self.states):
-            mine = [p for p in parcels if p["shard"] == number]
+        for label, state in zip(shard_labels(self.layout.shards), self.states, strict=True):
+            mine = [p for p in parcels if p["shard"] == label]
             marks = [p["marks"] for p in mine if p["marks"] is not None]
             for _ in range(2 if again else 1):
                 parts = [p["rows"] for p in mine if p["rows"] is not None]
