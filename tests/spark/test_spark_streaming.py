@@ -105,7 +105,7 @@ def test_user_functions(spark, tmp_path):
             self.seen = seen
 
         def process_tuple(self, row):
-            self.seen += f"{row['ts']}:{row['position']} "
+            self.seen += f"{row['ts']}:{row['cons']} "
 
         def produce_out_tuple(self):
             return self.seen
