@@ -122,7 +122,7 @@ def test_user_code_gets_rows_in_order():
     query = ps.Query(ps.Window(6, 4), "k", {"order": ps.udf(Collect)})
     schema = SCHEMA.append(pa.field("id", pa.string()))
     s = Stream(Layout(query, schema, "stream", "position", 2, (0, 1)))
-    made = [{**row(i // 3, n, -i, i % 5), "id": f"{n}.{i}"} for i in range(120) for n in (0, 1)]
+    made = [{**row(i // 3, n, -i, i % 2), "id": f"{n}.{i}"} for i in range(120) for n in (0, 1)]
     inputs = [sorted((r for r in made if r["stream"] == n), key=lambda r: (r["ts"], r["position"])) for n in (0, 1)]
     want = ps.aggregate(query, [pa.Table.from_pylist(rows, schema) for rows in inputs]).to_pylist()
     given = 0
