@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from pystream.errors import PystreamError, SchemaError
+from pystream.errors import SchemaError
 from pystream.operator import Operator
 from pystream.plan import Plan
 from pystream.spark.columns import columns_used, has_udf, order_columns
@@ -32,13 +32,11 @@ WAIT_S = 0.05
 
 
 def aggregate(df: DataFrame, query: Query, stream: str = "stream", position: str | None = None) -> DataFrame:
-    """Aggregate a DataFrame; one row per window and key comes out, in no particular order.
+    """Aggregate a batch DataFrame; one row per window and key comes out, in no particular order.
 
     `stream` names the integer column that says which input a row belongs to, `position` the column that orders the rows
     of one stream with equal timestamps; `first`, `last` and udfs need both, because a DataFrame has no order.
     """
-    if df.isStreaming:
-        raise PystreamError("aggregate takes batch DataFrames so far; this one is streaming")
     order = order_columns(query, stream, position)
     rows = df.select(*columns_used(df.columns, query, order, "the DataFrame"))
     schema = to_arrow_schema(rows.schema, timezone="UTC")

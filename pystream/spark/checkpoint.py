@@ -1,0 +1,86 @@
+"""The checkpoint of a streaming query: whether it is whole, the shards' states in it, and how it is ended for good."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pystream.errors import PystreamError
+from pystream.spark.parcels import Saved
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+#: How Spark calls the operator that keeps our states.
+OPERATOR = "applyInPandasWithState"
+
+#: Stands at the beginning of the checkpoint's file `metadata` once it is ended. Spark reads that file as JSON when it
+#: starts a query, and refuses with a message that quotes this word.
+ENDED = "ended_by_pystream_spark_finish"
+
+#: How the checkpoints are called that Spark makes itself, and deletes when the query stops.
+TEMPORARY = "temporary-"
+
+
+class Checkpoint:
+    """A checkpoint by its path, on any file system that Spark knows."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.path = path
+        self._spark = spark
+        java: Any = spark  # Spark has no other door to its file systems than its Java side
+        self._jvm = java._jvm  # noqa: SLF001
+        self._root = self._jvm.org.apache.hadoop.fs.Path(path)
+        self._files = self._root.getFileSystem(java._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
+
+    def check_whole(self) -> None:
+        """Refuse a checkpoint in the midst of a micro-batch: the sink may have its rows, the states have not."""
+        begun, done = self._last("offsets"), self._last("commits")
+        if done < 0:
+            raise PystreamError(f"{self.path}: no micro-batch has been committed here, so there is nothing to finish")
+        if begun != done:
+            raise PystreamError(
+                f"{self.path}: micro-batch {begun} was cut off; let the query run once more (availableNow) first"
+            )
+
+    def states(self) -> DataFrame:
+        """The states of the shards, one row each, with the columns of Saved."""
+        operators = self._spark.read.format("state-metadata").load(self.path).where(f"operatorName = '{OPERATOR}'")
+        found = []
+        for row in operators.select("operatorId").collect():
+            states = self._spark.read.format("statestore").option("operatorId", row[0]).load(self.path)
+            states = states.select("value.groupState.*")
+            found += [states] if states.columns == list(Saved._fields) else []
+        if len(found) != 1:
+            raise PystreamError(f"{self.path} has {len(found)} streaming aggregates of pystream in it, not one")
+        return found[0]
+
+    def end(self) -> None:
+        """Make sure that no query goes on from here. Doing it again changes nothing."""
+        file = self._path("metadata")
+        stream = self._files.open(file)
+        text = bytes(stream.readAllBytes()).decode()
+        stream.close()
+        if not text.startswith(ENDED):
+            out = self._files.create(file, True)
+            out.write(f"{ENDED} {text}".encode())
+            out.close()
+
+    def _last(self, log: str) -> int:
+        """The number of the last micro-batch in a log, -1 if there is none."""
+        folder = self._path(log)
+        if not self._files.exists(folder):
+            return -1
+        names = (status.getPath().getName() for status in self._files.listStatus(folder))
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self._root, name)
+
+
+def checkpoint_of(started: StreamingQuery) -> str:
+    """Where a query has its checkpoint."""
+    path = str(started._jsq.streamingQuery().resolvedCheckpointRoot())  # noqa: SLF001 - the progress does not tell
+    if path.rstrip("/").rpartition("/")[2].startswith(TEMPORARY):
+        raise PystreamError("the query has no checkpointLocation, so what it holds is lost when it stops; give it one")
+    return path

@@ -1,0 +1,240 @@
+"""How rows travel from the partitions of a streaming DataFrame to the shards; knows Arrow and nothing of Spark.
+
+Rows go in parcels of Arrow bytes, so neither Spark's shuffle nor pandas sees single rows, and every value arrives as
+the bits that it was. Where the query allows, rows are folded into partial aggregates first.
+
+A key belongs to one shard; a shard sees only its own rows, but the marks of all: with every micro-batch each partition
+tells each shard the least and the greatest timestamp it has of every stream.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pystream import snapshot
+from pystream.errors import DisorderError, PystreamError, SchemaError
+from pystream.partials import Fold
+from pystream.plan import Plan
+from pystream.spark.phases import shard_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pystream.query import Query
+
+#: What a partition holds, about, before it sends parcels off.
+HELD_BYTES = 1 << 25
+
+#: The form of parcels and states; a checkpoint of another one is refused.
+FORMAT = 1
+
+SHARD = "__shard"
+MARKS = ["stream", "least", "greatest"]
+PARCELS = pa.schema(
+    [("shard", pa.int32()), ("rows", pa.binary()), ("rows_in", pa.int64()), ("marks", pa.binary())],
+)
+
+
+class Saved(NamedTuple):
+    """The state of a shard between two micro-batches."""
+
+    layout: str  # Layout.describe() of who wrote it
+    schema: bytes  # of the rows
+    windows: bytes  # partials or an operator's snapshot; empty: there is nothing yet
+    pending: bytes  # rows that are not in the windows yet
+    start: int  # windows that start before have been given (partials only)
+    latest: str  # JSON: pairs of stream and its latest timestamp
+    frontier: int  # windows that end here or before have been given; -1: none yet
+    rows_late: int  # dropped so far
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What all shards of a streaming aggregate have in common."""
+
+    query: Query
+    schema: pa.Schema
+    stream: str
+    position: str | None  # None: the order of equal timestamps shows nowhere
+    shards: int
+    streams: tuple[int, ...] | None = None
+    drop_late: bool = False
+
+    @classmethod
+    def of(cls, query: Query, schema: bytes, description: str) -> Layout:
+        """The layout of a saved state, if it is that of this query."""
+        saved = json.loads(description)
+        types = pa.ipc.read_schema(pa.py_buffer(schema))
+        layout = cls(query, types, saved["stream"], saved["position"], saved["shards"])
+        layout.check(description)
+        return layout
+
+    @property
+    def folds(self) -> bool:
+        """Whether rows may be folded: user code wants them one by one."""
+        return all(a.function != "udf" for a in self.query.aggregates.values())
+
+    @property
+    def place(self) -> tuple[str | None, str | None]:
+        """The columns that order rows with equal timestamps, where that matters."""
+        return (None, None) if self.position is None else (self.stream, self.position)
+
+    @property
+    def order(self) -> list[str]:
+        """The columns to sort by."""
+        return [self.query.ts, *(name for name in self.place if name is not None)]
+
+    @cached_property
+    def description(self) -> str:
+        """Everything that a checkpoint depends on, as JSON."""
+        return json.dumps(
+            {
+                "format": FORMAT,
+                **snapshot.describe(self.query, Plan(self.query, self.schema).window),
+                "columns": [f"{f.name}: {f.type}" for f in self.schema],
+                "stream": self.stream,
+                "position": self.position,
+                "shards": self.shards,
+            }
+        )
+
+    def check(self, saved: str) -> None:
+        """Refuse the state of another query."""
+        if saved == self.description:
+            return
+        before, now = json.loads(saved), json.loads(self.description)
+        changed = (name for name in now if before.get(name) != now[name])
+        for name in changed:
+            raise PystreamError(
+                f"the checkpoint is of another query: {name} was {before.get(name)!r}, is {now[name]!r}"
+            )
+        raise PystreamError("the checkpoint is of another query")
+
+
+# ---- bytes ----
+
+
+def to_bytes(table: pa.Table | pa.RecordBatch) -> bytes:
+    """Arrow's stream format."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write(table)
+    result: bytes = sink.getvalue().to_pybytes()
+    return result
+
+
+def from_bytes(blob: Any) -> pa.Table:
+    """The table of `to_bytes`."""
+    with pa.ipc.open_stream(blob) as reader:
+        return reader.read_all()
+
+
+# ---- packing ----
+
+
+def pack(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Sort the rows of a partition by shard, each shard's into parcels; the last one of each carries the marks."""
+    bags: dict[int, _Bag] = {}
+    marks, labels = [], shard_labels(layout.shards)
+    for batch in batches:
+        if batch.num_rows:
+            rows = _checked(layout, batch)
+            marks.append(_marks(layout, rows))
+            for shard, part in _split(rows, batch.column(SHARD), layout.shards):
+                bag = bags[shard] = bags.get(shard) or _Bag(layout)
+                yield from (_parcel(labels[shard], full) for full in bag.add(part))
+    if marks:
+        merged = to_bytes(merged_marks(marks))
+        for shard in range(layout.shards):
+            bag = bags.get(shard) or _Bag(layout)
+            yield _parcel(labels[shard], bag.rest(), bag.rows_in, merged)
+
+
+def unpack(parcels: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of parcels in the first column."""
+    for batch in parcels:
+        for parcel in batch.column(0).drop_null():
+            yield from from_bytes(parcel.as_buffer()).to_batches()
+
+
+class _Bag:
+    """What a partition has for one shard: rows or, unless late ones have to be sorted out first, partials."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.rows_in = 0
+        self._most = HELD_BYTES // layout.shards
+        self._fold = None
+        if layout.folds and not layout.drop_late:
+            self._fold = Fold(layout.query, layout.schema, *layout.place, max_bytes=self._most)
+        self._rows: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def add(self, rows: pa.RecordBatch) -> list[pa.Table]:
+        """Take rows; gives what has to be sent off, usually nothing."""
+        self.rows_in += rows.num_rows
+        if self._fold is not None:
+            return [pa.Table.from_batches([full]) for full in self._fold.add(rows)]
+        self._rows.append(rows)
+        self._bytes += rows.nbytes
+        return [self.rest()] if self._bytes > self._most else []
+
+    def rest(self) -> pa.Table | None:
+        """What is left in it."""
+        left = self._rows if self._fold is None else list(self._fold.finish())
+        self._rows, self._bytes = [], 0
+        return pa.Table.from_batches(left).combine_chunks() if left else None
+
+
+def _parcel(label: int, table: pa.Table | None, rows_in: int = 0, marks: bytes | None = None) -> pa.RecordBatch:
+    rows = None if table is None else to_bytes(table)
+    return pa.RecordBatch.from_pylist([{"shard": label, "rows": rows, "rows_in": rows_in, "marks": marks}], PARCELS)
+
+
+def _checked(layout: Layout, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows in the types that the shards expect (Spark's batches differ in the name of the time zone)."""
+    rows = batch.select(layout.schema.names).cast(layout.schema)
+    for name in {layout.query.ts, layout.stream, *layout.order}:
+        if rows.column(name).null_count:
+            raise SchemaError(f"column {name!r} is null in some row; the order of rows depends on it")
+    return rows
+
+
+def ticks(layout: Layout, rows: pa.RecordBatch | pa.Table) -> Any:
+    """The timestamps as integers."""
+    return rows.column(layout.query.ts).cast(pa.int64())
+
+
+def _marks(layout: Layout, rows: pa.RecordBatch) -> pa.Table:
+    """Of every stream the least and the greatest timestamp."""
+    table = pa.table([rows.column(layout.stream).cast(pa.int64()), *[ticks(layout, rows)] * 2], MARKS)
+    marks = merged_marks([table])
+    for stream, least in zip(marks["stream"].to_pylist(), marks["least"].to_pylist(), strict=True):
+        if least < 0:
+            what = f"stream {stream}: timestamp {least} is negative"
+            raise DisorderError(what, input=stream, row=None, ts=least, latest=-1)
+    return marks
+
+
+def merged_marks(marks: list[pa.Table]) -> pa.Table:
+    """Of every stream the least and the greatest of all."""
+    table = pa.concat_tables(marks).group_by("stream", use_threads=False)
+    return table.aggregate([("least", "min"), ("greatest", "max")]).rename_columns(MARKS)
+
+
+def _split(rows: pa.RecordBatch, shard: pa.Array, shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if shards == 1:
+        yield 0, rows
+        return
+    numbers = np.asarray(shard)
+    order = np.argsort(numbers, kind="stable")
+    grouped = rows.take(pa.array(order))
+    edges = np.searchsorted(numbers[order], np.arange(shards + 1))
+    for n in range(shards):
+        if edges[n + 1] > edges[n]:
+            yield n, grouped.slice(edges[n], edges[n + 1] - edges[n])

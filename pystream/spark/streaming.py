@@ -1,0 +1,193 @@
+"""`aggregate` on a streaming DataFrame, and `finish`, which gets the last windows out.
+
+    rows -> pack (mapInArrow) -> shuffle by shard -> Shard.step (state: Saved) -> observe -> unpack (mapInArrow) -> rows
+            fold natively                            combine natively
+
+Spark stores the shards' states with its own, versioned by micro-batch: after a crash the query goes on from the last
+committed micro-batch, and the one that was under way is run again and gives the same rows (see windows.py). With a sink
+that takes a micro-batch once, each row arrives exactly once.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
+
+from pystream.errors import PystreamError, SchemaError
+from pystream.operator import Operator
+from pystream.partials import Fold
+from pystream.spark.batch import _out_schema
+from pystream.spark.checkpoint import Checkpoint, checkpoint_of
+from pystream.spark.columns import columns_used, order_columns
+from pystream.spark.parcels import PARCELS, SHARD, Layout, Saved, pack, to_bytes, unpack
+from pystream.spark.shards import COUNTS, Shard
+from pystream.spark.types import spark_schema, to_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.state import GroupState
+    from pyspark.sql.types import StructType
+
+    from pystream.query import Query
+
+TYPES = {str: "string", bytes: "binary", int: "bigint"}
+STATE = ", ".join(f"{name} {TYPES[type]}" for name, type in get_type_hints(Saved).items())
+RESULTS = "rows binary, " + ", ".join(f"{name} bigint" for name in COUNTS)
+MOST = ("latest", "frontier")
+UNCOUNTED = {name: -1 if name in MOST else 0 for name in COUNTS}
+SHARDS_MAX = 1 << 16
+LATE = ("error", "drop")
+
+
+def aggregate(
+    df: DataFrame,
+    query: Query,
+    stream: str,
+    position: str | None,
+    streams: int | Sequence[int] | None,
+    late: str,
+    shards: int,
+    metrics: str,
+) -> DataFrame:
+    """Aggregate a streaming DataFrame; see frames.py."""
+    if late not in LATE:
+        raise ValueError(f"late is one of {', '.join(map(repr, LATE))}, not {late!r}")
+    layout = replace(_layout(df, query, stream, position, shards), streams=_declared(streams), drop_late=late == "drop")
+    _check_runs(layout)
+    rows = df.select(*layout.schema.names, _shard(layout).alias(SHARD))
+    parcels = rows.mapInArrow(_pack(layout), from_arrow_schema(PARCELS))
+    results = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, STATE, "append", "NoTimeout")
+    counted = results.observe(
+        metrics,
+        *((f.max if name in MOST else f.sum)(name).alias(name) for name in COUNTS),
+    )
+    return counted.select("rows").mapInArrow(lambda batches: map(to_spark, unpack(batches)), _out(layout))
+
+
+# ---- before anything runs ----
+
+
+def _layout(df: DataFrame, query: Query, stream: str, position: str | None, shards: int) -> Layout:
+    order = order_columns(query, stream, position)
+    columns = columns_used(df.columns, query, [*order, stream], "the DataFrame")
+    if not isinstance(df.schema[stream].dataType, ByteType | ShortType | IntegerType | LongType):
+        raise SchemaError(
+            f"column {stream!r} has type {df.schema[stream].dataType.simpleString()}; it must be an integer"
+        )
+    if not 1 <= operator.index(shards) <= SHARDS_MAX:
+        raise ValueError(f"shards must be between 1 and {SHARDS_MAX}, not {shards}")
+    schema = to_arrow_schema(df.select(columns).schema, timezone="UTC")  # the session's must not show
+    place = position if len(order) > 1 else None
+    return Layout(query, schema, stream, place, shards if query.key else 1)
+
+
+def _declared(streams: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    if streams is None:
+        return None
+    ids = range(streams) if isinstance(streams, int) else streams
+    declared = tuple(sorted({operator.index(s) for s in ids}))
+    if not declared:
+        raise ValueError("streams says how many streams there are, or which; there must be one at least")
+    return declared
+
+
+def _check_runs(layout: Layout) -> None:
+    """Refuse now what the shards could not do later."""
+    _out(layout)
+    if layout.folds:
+        Fold(layout.query, layout.schema, *layout.place)
+    else:
+        with Operator(layout.query, 1, layout.schema) as op:
+            op.snapshot()
+
+
+def _out(layout: Layout) -> StructType:
+    return from_arrow_schema(spark_schema(_out_schema(layout.query, layout.schema)))
+
+
+def _shard(layout: Layout) -> Any:
+    if layout.shards == 1:
+        return f.lit(0)
+    return f.pmod(f.xxhash64(*layout.query.key), f.lit(layout.shards)).cast("int")
+
+
+# ---- on the executors ----
+
+
+def _pack(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    return lambda batches: pack(layout, batches)
+
+
+def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator[Any]]:
+    def step(_key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
+        import pandas as pd  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
+
+        parcels: list[bytes] = []
+        marks: list[bytes] = []
+        rows_in = 0
+        for frame in frames:
+            parcels.extend(frame["rows"].dropna())
+            marks.extend(frame["marks"].dropna())
+            rows_in += int(frame["rows_in"].sum())
+        done = Shard(layout, Saved(*state.get) if state.exists else None).step(parcels, marks, rows_in)
+        state.update(tuple(done.saved))
+        yield pd.DataFrame([{"rows": None, **done.counts}])
+        for batch in done.rows:
+            yield pd.DataFrame([{**UNCOUNTED, "rows": to_bytes(batch)}])
+
+    return step
+
+
+# ---- the end ----
+
+
+def finish(started: StreamingQuery | str, query: Query, spark: SparkSession | None = None) -> DataFrame:
+    """End a streaming aggregate for good: gives the windows that are still open, as a batch DataFrame.
+
+    `started` is the query that `start()` gave, running or stopped, or the path of its checkpoint; `query` is what it
+    aggregates. A running query works off what is available and is stopped. Then all streams count as ended: what the
+    sink got and the rows given here are together the result of `ps.aggregate`.
+
+    Nothing is lost: as long as there is the checkpoint, calling finish again gives the same rows again. Nothing comes
+    twice: the checkpoint of a finished query cannot be started any more. Do not write the rows into the folder of a
+    file sink, whose log would hide them:
+
+    >>> finish(started, query).write.mode("overwrite").parquet("rest")
+    """
+    session = spark or SparkSession.getActiveSession()
+    if session is None:
+        raise PystreamError("there is no Spark session: give finish one with spark=")
+    path = started if isinstance(started, str) else checkpoint_of(started)
+    if not isinstance(started, str) and started.isActive:
+        started.processAllAvailable()
+        started.stop()
+    checkpoint = Checkpoint(session, path)
+    checkpoint.check_whole()
+    states = checkpoint.states()
+    heads = states.select("schema", "layout").collect()
+    if not heads:
+        raise PystreamError(f"{path}: no row has come in here, so there is nothing to finish")
+    layout = Layout.of(query, *heads[0])
+    if len(heads) != layout.shards:
+        raise PystreamError(f"{path}: {len(heads)} of {layout.shards} shards are there")
+    checkpoint.end()
+    return states.mapInArrow(_rest(layout), _out(layout))
+
+
+def _rest(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def rest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for state in batch.to_pylist():
+                yield from map(to_spark, Shard(layout, Saved(**state)).finish())
+
+    return rest

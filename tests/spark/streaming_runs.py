@@ -1,0 +1,63 @@
+"""A streaming aggregate over files that come one after the other; run as a program, it is there to be killed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import pystream as ps
+from pystream.sample import DataSet
+
+EC = "ts bigint, stream int, position bigint, meter int, cons double"
+QUERY = ps.Query(
+    ps.Window(30, 7), "meter", {"n": ps.count(), "s": ps.sum("cons"), "f": ps.first("cons"), "l": ps.last("cons")}
+)
+
+
+def streams(name: str = "EC", tuples: int = 3000) -> DataSet:
+    return DataSet(name, streams=3, tuples=tuples, seed=5, span_s=200)
+
+
+def write(folder: Path, table: pa.Table, files: int, first: int = 0) -> None:
+    """Cut rows by time into files, whose rows are in no useful order. Rows of one timestamp may be in two files."""
+    table = table.sort_by([("ts", "ascending"), ("position", "descending")])
+    rows = -(-table.num_rows // files)
+    for i in range(files):
+        put(folder, table.slice(i * rows, rows).sort_by("position"), first + i)
+
+
+def put(folder: Path, table: pa.Table, number: int) -> None:
+    """Write a file that Spark takes in its turn: it goes by the time of the last change."""
+    (folder / "in").mkdir(parents=True, exist_ok=True)
+    hidden, file = (folder / "in" / f"{dot}{number:04d}.parquet" for dot in (".", ""))
+    pq.write_table(table, hidden)
+    os.utime(hidden, (number, number))
+    hidden.rename(file)
+
+
+def rows_in(spark, folder: Path, schema: str = EC):
+    source = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).option("latestFirst", "false")
+    return source.parquet(str(folder / "in"))
+
+
+def start(out, folder: Path, trigger: dict | None = None):
+    """Write a streaming DataFrame to files, with the checkpoint beside them."""
+    writer = out.writeStream.format("parquet").option("path", str(folder / "out"))
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    return writer.trigger(**(trigger or {"availableNow": True})).start()
+
+
+def run(spark, folder: Path) -> None:
+    from pystream.spark import aggregate  # noqa: PLC0415 - an extra
+
+    start(aggregate(rows_in(spark, folder), QUERY, position="position", shards=2), folder).awaitTermination()
+
+
+if __name__ == "__main__":
+    from pystream.spark import session
+
+    run(session("local[2]", spark_sql_shuffle_partitions="2"), Path(sys.argv[1]))

@@ -1,0 +1,252 @@
+"""The shards of a streaming aggregate, without Spark: any cut into micro-batches and shards gives the same rows."""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Collect, canonical, cases
+
+import pystream as ps
+
+pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
+
+from pystream.spark.parcels import SHARD, Layout, Saved, from_bytes, pack
+from pystream.spark.phases import shard_labels
+from pystream.spark.shards import Shard
+
+COUNT = ps.Query(ps.Window(10), "k", {"n": ps.count()})
+FIRST = ps.Query(ps.Window(10), "k", {"f": ps.first("v"), "l": ps.last("v")})
+SCHEMA = pa.schema([(name, pa.int64()) for name in ("ts", "stream", "position", "k", "v")])
+
+
+class Stream:
+    """A streaming aggregate: takes micro-batches, gives rows, keeps the states as Spark would."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.states: list[Saved | None] = [None] * layout.shards
+        self.counts: list[dict[str, int]] = []
+
+    def take(self, *partitions: list[dict], again: bool = False) -> list[dict]:
+        """One micro-batch; `again`: as after a crash, from the states before it."""
+        parcels = [
+            p for rows in partitions for batch in pack(self.layout, [self._batch(rows)]) for p in batch.to_pylist()
+        ]
+        out, after, self.counts = [], [], []
+        for label, state in zip(shard_labels(self.layout.shards), self.states, strict=True):
+            mine = [p for p in parcels if p["shard"] == label]
+            marks = [p["marks"] for p in mine if p["marks"] is not None]
+            for _ in range(2 if again else 1):
+                parts = [p["rows"] for p in mine if p["rows"] is not None]
+                done = Shard(self.layout, state).step(parts, marks, sum(p["rows_in"] for p in mine))
+            out += [row for batch in done.rows for row in batch.to_pylist()]
+            after.append(done.saved)
+            self.counts.append(done.counts)
+        self.states = after
+        return out
+
+    def finish(self) -> list[dict]:
+        return [row for state in self.states for b in Shard(self.layout, state).finish() for row in b.to_pylist()]
+
+    def total(self, name: str) -> int:
+        return sum(counts[name] for counts in self.counts)
+
+    def _batch(self, rows: list[dict]) -> pa.RecordBatch:
+        batch = pa.RecordBatch.from_pylist(rows, schema=self.layout.schema)
+        keys = [tuple(repr(row[k]).replace("-0.0", "0.0") for k in self.layout.query.key) for row in batch.to_pylist()]
+        shards = [zlib.crc32("/".join(key).encode()) % self.layout.shards for key in keys]
+        return batch.append_column(SHARD, pa.array(shards, pa.int32()))
+
+
+def stream(query=COUNT, shards=2, streams=None, late="error"):
+    position = "position" if any(a.function in ("first", "last") for a in query.aggregates.values()) else None
+    return Stream(Layout(query, SCHEMA, "stream", position, shards, streams, late == "drop"))
+
+
+def row(ts, stream=0, position=0, k=1, v=0):
+    return {"ts": ts, "stream": stream, "position": position, "k": k, "v": v}
+
+
+def in_order(query, rows):
+    return sorted(canonical(rows), key=lambda r: (r["ts"], *(repr(r[k]) for k in query.key)))
+
+
+@settings(max_examples=40)
+@given(case=cases(most=3), seed=st.integers(0, 2**32), batches=st.integers(1, 4), shards=st.integers(1, 3))
+def test_any_cut_gives_the_same_rows(case, seed, batches, shards):
+    dice = random.Random(seed)
+    schema = case.schema.append(pa.field("stream", pa.int32())).append(pa.field("position", pa.int64()))
+    layout = Layout(
+        case.query, schema, "stream", "position", shards if case.query.key else 1, tuple(range(len(case.rows)))
+    )
+    whole = Stream(layout)
+    cut: list[list[dict]] = [[] for _ in range(batches)]
+    for i, rows in enumerate(case.rows):
+        own = [{**r, "stream": i, "position": p} for p, r in enumerate(rows)]
+        own.sort(key=lambda r: (r["ts"], dice.random()))  # a later micro-batch may bring the smaller position
+        places = sorted(dice.randrange(batches) for _ in own)
+        for place, r in zip(places, own, strict=True):
+            cut[place].append(r)
+    want = case.expected()
+    size, got, latest = case.query.window.size, [], [-1] * len(case.rows)
+    for rows in cut:
+        dice.shuffle(rows)
+        for r in rows:
+            latest[r["stream"]] = max(latest[r["stream"]], r["ts"])
+        middle = dice.randint(0, len(rows))
+        if rows:
+            got += whole.take(rows[:middle], rows[middle:], again=dice.random() < 0.3)
+            finished = [r for r in want if r["ts"] + size <= min(latest)]
+            assert in_order(case.query, got) == in_order(case.query, finished)
+    if any(cut):
+        assert in_order(case.query, got + whole.finish()) == in_order(case.query, want)
+
+
+def test_equal_timestamps_across_micro_batches():
+    """Rows with the latest timestamp wait for others like them, also for those that come before them."""
+    s = stream(FIRST)
+    assert s.take([row(3, position=5, v=5)]) == []
+    assert s.take([row(3, position=2, v=2), row(3, position=9, v=9)]) == []
+    assert s.take([row(10, position=10)]) == [{"ts": 0, "k": 1, "f": 2, "l": 9}]
+
+
+def test_user_code_gets_rows_in_order():
+    """With every micro-batch exactly the windows that it finishes, each with its rows in order, ties included."""
+    query = ps.Query(ps.Window(6, 4), "k", {"order": ps.udf(Collect)})
+    schema = SCHEMA.append(pa.field("id", pa.string()))
+    s = Stream(Layout(query, schema, "stream", "position", 2, (0, 1)))
+    made = [{**row(i // 3, n, -i, i % 2), "id": f"{n}.{i}"} for i in range(120) for n in (0, 1)]
+    inputs = [sorted((r for r in made if r["stream"] == n), key=lambda r: (r["ts"], r["position"])) for n in (0, 1)]
+    want = ps.aggregate(query, [pa.Table.from_pylist(rows, schema) for rows in inputs]).to_pylist()
+    given = 0
+    for i in range(0, len(made), 10):  # a timestamp has six rows: micro-batches share some
+        got = s.take(made[i : i + 5], made[i + 5 : i + 10])
+        frontier = min(max(r["ts"] for r in made[: i + 10] if r["stream"] == n) for n in (0, 1))
+        finished = [r for r in want if r["ts"] + 6 <= frontier]
+        assert in_order(query, got) == in_order(query, finished[given:])
+        given = len(finished)
+    assert given
+    assert in_order(query, s.finish()) == in_order(query, want[given:])
+
+
+def test_a_row_below_an_earlier_micro_batch():
+    s = stream(streams=(0, 1))
+    s.take([row(20), row(5, 1)])
+    before = s.states
+    with pytest.raises(
+        ps.DisorderError, match="stream 0: timestamp 19 is below 20, the latest timestamp of this stream"
+    ) as e:
+        s.take([row(19), row(30, 1)])
+    assert (e.value.input, e.value.ts, e.value.latest) == (0, 19, 20)
+    assert s.states is before
+    assert s.take([row(20), row(7, 1)]) == []
+    with pytest.raises(ps.DisorderError, match="stream 1: timestamp -1 is negative"):
+        s.take([row(-1, 1)])
+
+
+def test_late_rows_are_dropped_and_counted():
+    s = stream(streams=(0, 1), late="drop")
+    s.take([row(20), row(5, 1)])
+    assert s.take([row(19), row(4, 1), row(5, 1)], [row(25), row(3, 1, k=2)]) == []
+    assert (s.total("rows_in"), s.total("rows_late")) == (5, 3)
+    assert s.take([row(30, 1)]) == [{"ts": 0, "k": 1, "n": 2}]
+    assert sum(state.rows_late for state in s.states) == 3
+    for late in (11, 24):  # rows that came too late do not let others in
+        s.take([row(late)])
+        assert s.total("rows_late") == 1
+    assert in_order(COUNT, s.finish()) == [{"ts": 20, "k": 1, "n": 2}, {"ts": 30, "k": 1, "n": 1}]
+
+
+def test_a_silent_stream_holds_back_if_it_is_declared():
+    s = stream(streams=(0, 1))
+    assert s.take([row(3), row(50)]) == []
+    assert {c["frontier"] for c in s.counts} == {-1}
+    assert s.total("held") == 2
+    assert s.take([row(12, 1)]) == [{"ts": 0, "k": 1, "n": 1}]
+    with pytest.raises(ps.PystreamError, match="stream 2 is not one of the declared: 0, 1"):
+        s.take([row(60, 2)])
+
+
+def test_a_stream_that_appears_late():
+    s = stream()
+    assert s.take([row(3), row(12)]) == [{"ts": 0, "k": 1, "n": 1}]
+    with pytest.raises(ps.DisorderError, match=r"stream 1: timestamp 11 is below 12, up to where .* declare `streams`"):
+        s.take([row(11, 1)])
+    assert s.take([row(12, 1), row(40)]) == []
+    assert s.take([row(20, 1)]) == [{"ts": 10, "k": 1, "n": 2}]
+
+
+def test_a_stream_that_has_ended_is_left_out():
+    s = stream(streams=(0, 1))
+    s.take([row(3), row(3, 1)])
+    assert s.take([row(50)]) == []
+    s.layout = replace(s.layout, streams=(0,))
+    assert s.take([row(51)]) == [{"ts": 0, "k": 1, "n": 2}]
+
+
+def test_order_that_is_not_determined():
+    s = stream(FIRST)
+    s.take([row(3, v=1)])
+    with pytest.raises(ps.SchemaError, match="two rows have the same ts=3, stream=0, position=0"):
+        s.take([row(3, v=2), row(10)])
+    with pytest.raises(ps.SchemaError, match="'position' is null"):
+        s.take([row(3, position=None)])
+    with pytest.raises(ps.SchemaError, match="'ts' is null"):
+        s.take([row(None)])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("query", ps.Query(ps.Window(20), "k", {"n": ps.count()}), "window was"),
+        ("query", ps.Query(ps.Window(10), "k", {"n": ps.count(), "m": ps.max("v")}), "aggregates was"),
+        ("shards", 3, "shards was 2, is 3"),
+        ("schema", SCHEMA.append(pa.field("w", pa.int64())), "columns was"),
+    ],
+)
+def test_the_checkpoint_of_another_query(name, value, what):
+    s = stream()
+    s.take([row(3)])
+    with pytest.raises(ps.PystreamError, match=f"the checkpoint is of another query: {what}"):
+        Shard(replace(s.layout, **{name: value}), s.states[0])
+
+
+def test_the_layout_of_a_state():
+    s = stream(FIRST)
+    s.take([row(3)])
+    state = s.states[0]
+    assert Layout.of(FIRST, state.schema, state.layout) == s.layout
+    with pytest.raises(ps.PystreamError, match="another query: aggregates was"):
+        Layout.of(COUNT, state.schema, state.layout)
+    with pytest.raises(ps.PystreamError, match="another query: format was 0"):
+        Layout.of(FIRST, state.schema, json.dumps({**json.loads(state.layout), "format": 0}))
+
+
+def test_state_stays_small():
+    """What closed windows held is gone; so is what waited."""
+    s, sizes = stream(FIRST, streams=(0, 1)), []
+    for ts in range(0, 4000, 100):
+        rows = [row(ts + i, n, i, i % 7) for i in range(100) for n in (0, 1)]
+        s.take(rows)
+        sizes.append(sum(len(state.windows) + len(state.pending) for state in s.states))
+    assert max(sizes) < 1.1 * sizes[1]
+
+
+def test_large_partitions_are_sent_in_parts(monkeypatch):
+    monkeypatch.setattr("pystream.spark.parcels.HELD_BYTES", 1000)
+    s = stream(FIRST)
+    rows = [row(i, position=i, k=i % 3, v=i) for i in range(100)]
+    batches = [s._batch(rows[i : i + 10]) for i in range(0, 100, 10)]
+    parcels = [p for b in pack(s.layout, batches) for p in b.to_pylist()]
+    assert len(parcels) > 2 * s.layout.shards
+    assert sum(p["rows_in"] for p in parcels) == 100
+    marks = [from_bytes(p["marks"]).to_pylist() for p in parcels if p["marks"] is not None]
+    assert marks == [[{"stream": 0, "least": 0, "greatest": 99}]] * s.layout.shards
+    assert list(pack(s.layout, [batches[0].slice(0, 0)])) == []
