@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from pystream.linearizability import QueueModel, Refusal, TGateModel, WHiveModel, WinSetModel, check
+from pystream.linearizability import (
+    PaneHiveModel,
+    QueueModel,
+    Refusal,
+    RunGateModel,
+    TGateModel,
+    WHiveModel,
+    WinSetModel,
+    check,
+)
 from pystream.model import Decision, Program, explained, explore, library, replay, report, run
 
 KINDS = st.sampled_from(["switch", "switch", "switch", "stale", "stall", "kill", "fail"])
@@ -26,6 +35,10 @@ class WholeWinSetModel(WinSetModel):
         return tuple(sorted({**windows, call.args[0]: after}.items()) if after is not None else state)
 
 
+def first(values):
+    return values[0]
+
+
 def model_of(program: Program):
     parameters = program.parameters
     return {
@@ -33,6 +46,8 @@ def model_of(program: Program):
         "w_hive": lambda: WHiveModel(*parameters[:3]),
         "win_set": WholeWinSetModel,
         "ms_queue": QueueModel,
+        "run_gate": lambda: RunGateModel(*parameters[:2]),
+        "pane_hive": lambda: PaneHiveModel(*parameters[:3], function=(sum, first)[parameters[3]]),
     }[program.subject]()
 
 
