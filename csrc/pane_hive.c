@@ -2,9 +2,9 @@
 #include "pane_hive.h"
 
 #ifdef PYSTREAM_SMALL
-#define SLAB_FIRST ((size_t)128) /* a node with one key each, or none; larger ones are not used again */
-#define SLAB_MAX ((size_t)128)
-#define SPARES_MAX 1
+#define SLAB_FIRST ((size_t)160) /* two nodes without keys, or one with a key; larger ones are not used again */
+#define SLAB_MAX ((size_t)160)
+#define SPARES_MAX 2
 #else
 #define SLAB_FIRST ((size_t)512)     /* bytes: an input that sends little takes little */
 #define SLAB_MAX ((size_t)64 * 1024) /* then one slab serves about a thousand tuples */

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from judge import SCHEDULES, broken_by, judge, judge_all, judge_run, stronger_than_relaxed
+from judge import SCHEDULES, broken_by, judge, judge_all, judge_deep, judge_run, stronger_than_relaxed
 
 from pystream.model import Program
 
@@ -108,36 +108,50 @@ def programs(*calls, gets, parameters=SMALL, after=3, **options):
 
 
 def test_two_threads_of_two_calls():
-    print(judge_all(programs(2, 2, gets=0)))
-    print(judge_all(programs(2, gets=2, parameters=(2, 2, 1, 0))))
-    print(judge_all(programs(2, 0, gets=2)))
+    assert judge_all(programs(2, 2, gets=0))["programs"] == 196
+    assert judge_all(programs(2, gets=2, parameters=(2, 2, 1, 0)))["programs"] == 14
+    assert judge_all(programs(2, 0, gets=2))["programs"] == 14
 
 
 @pytest.mark.parametrize("parameters", [SMALL, OVERLAPPING, FIRST])
 def test_three_threads(parameters):
-    print(judge_all(programs(1, 1, gets=1, parameters=parameters)))
-    print(judge_all(programs(2, 1, gets=2, parameters=parameters)))
+    assert judge_all(programs(1, 1, gets=1, parameters=parameters))["programs"] == 25
+    assert judge_all(programs(2, 1, gets=2, parameters=parameters))["programs"] == 70
 
 
 @pytest.mark.parametrize("talk", [False, True])
 def test_weak_memory(talk):
     for parameters in (SMALL, OVERLAPPING):
-        print(judge_all(programs(1, 1, gets=1, parameters=parameters, weak=True, talk=talk), stale=3))
-        print(judge_all(programs(2, 0, gets=2, parameters=parameters, weak=True, talk=talk), stale=3))
+        judge_all(programs(1, 1, gets=1, parameters=parameters, weak=True, talk=talk), stale=3)
+        judge_all(programs(2, 0, gets=2, parameters=parameters, weak=True, talk=talk), stale=3)
 
 
 def test_stopped_threads_and_failing_allocations():
-    print(judge_all(programs(1, 1, gets=2, after=0), kills=1))
-    print(judge_all(programs(2, gets=1, parameters=(2, 2, 1, 0), after=0), kills=1, failures=1))
-    print(judge_all(programs(1, 1, gets=1), failures=1))
+    judge_all(programs(1, 1, gets=2, after=0), kills=1)  # nobody can go on for a reader that stopped in a call
+    judge_all(programs(2, gets=1, parameters=(2, 2, 1, 0), after=0), kills=1, failures=1)
+    judge_all(programs(1, 1, gets=1), failures=1)
 
 
 def test_lock_freedom():
     """From every state, whoever is stalled, some call of the others ends within B steps."""
-    print(judge_all(programs(1, 1, gets=1), probe=True))
-    print(judge_all(programs(2, 1, gets=2), probe=True))
-    for program in reusing(talk=True):
-        print(judge(program, probe=True, executions=20_000))
+    assert judge_all(programs(1, 1, gets=1), probe=True)["bound"] <= 7
+    assert judge_all(programs(2, 1, gets=2), probe=True)["bound"] <= 9
+    assert judge_all(reusing(talk=True), probe=True)["bound"] <= 13
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
+)
+def test_every_program_of_six_calls_on_three_threads(calls):
+    """Two inputs and a reader, up to three calls each.
+
+    Every schedule up to so many executions; for the programs that have more, every schedule of up to two preemptions.
+    """
+    first, second, gets = calls
+    for parameters in (SMALL, OVERLAPPING):
+        judge_deep(programs(first, second, gets=gets, parameters=parameters), executions=20_000, preemptions=2)
+    judge_deep(programs(first, second, gets=gets, weak=True), executions=5_000, preemptions=1, stale=1)
 
 
 # ---- every memory order is needed ----
@@ -171,4 +185,4 @@ def test_every_order_is_needed(accessor, order):
 def test_programs_that_show_the_orders_are_right():
     for talk in (False, True):
         for program in reusing(talk):
-            print(judge(program, stale=2, executions=20_000))
+            assert judge(program, stale=2).whole

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 import test_model_ms_queue
+import test_model_pane_hive
+import test_model_run_gate
 import test_model_t_gate
 import test_model_w_hive
 import test_model_win_set
@@ -115,7 +117,9 @@ def test_every_seeded_bug_fits_the_source(name):
 def test_there_are_enough_and_they_are_small():
     assert len(CHANGED) >= 20
     assert max(bug["switches"] for bug in BUGS.values()) <= SWITCHES_MAX
-    assert {bug["subject"] for bug in BUGS.values()} == {"t_gate", "w_hive", "win_set", "ms_queue"}
+    assert {bug["subject"] for bug in BUGS.values()} == {
+        *("t_gate", "w_hive", "win_set", "ms_queue", "run_gate", "pane_hive")
+    }
 
 
 def test_every_order_that_is_needed_is_among_them():
@@ -124,6 +128,8 @@ def test_every_order_that_is_needed_is_among_them():
         "w_hive": test_model_w_hive.ORDERS,
         "win_set": stronger_than_relaxed(*test_model_win_set.WEAK),
         "ms_queue": stronger_than_relaxed(*test_model_ms_queue.reusing()),
+        "run_gate": test_model_run_gate.ORDERS,
+        "pane_hive": test_model_pane_hive.ORDERS,
     }
     seeded = {(BUGS[name]["subject"], *pair) for name in WEAKENED for pair in BUGS[name]["weaken"].items()}
     assert seeded == {(subject, *pair) for subject, pairs in orders.items() for pair in pairs}
