@@ -13,8 +13,8 @@ Calls and results, as the checkers want them recorded; a producer's result is No
 | WinSetModel | find_or_insert(key, window), find(key)                               | the key's window, None          |
 
 RunGateModel and PaneHiveModel have the calls of TGateModel and WHiveModel but for what they say themselves. `by_key`
-maps each key to its result. Any call may also answer NO_MEMORY and then has changed nothing, but for an update of W-Hive:
-the tuple is in no window, but its timestamp counts as a heartbeat (csrc/w_hive.h).
+maps each key to its result. Any call may also answer NO_MEMORY and then has changed nothing, but for an update of
+W-Hive: the tuple is in no window, but its timestamp counts as a heartbeat (csrc/w_hive.h).
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from hypothesis import strategies as st
 
 from pystream.linearizability import (
@@ -35,6 +37,50 @@ class WholeWinSetModel(WinSetModel):
         return tuple(sorted({**windows, call.args[0]: after}.items()) if after is not None else state)
 
 
+class InputQueueModel:
+    """The queue of one input: its tuples, and what it has promised. take answers (0, ts), (1, promise) or (2, end)."""
+
+    END = (2, 2**63 - 1)
+
+    def initial(self):
+        return (), -1
+
+    def step(self, state, call):
+        tuples, latest = state
+        if call.name == "close":
+            return tuples, inf
+        if call.name == "promise":
+            return tuples, max(latest, *call.args)
+        if call.name == "enqueue":
+            return (*tuples, *call.args), max(latest, *call.args)
+        right = (0, tuples[0]) if tuples else self.END if latest == inf else (1, latest)
+        if call.pending or call.result == right:
+            return tuples[1:], latest
+        return Refusal(f"take answered {call.result} instead of {right}")
+
+
+class DoorbellModel:
+    """A worker that sleeps when there is nothing: how much there is, and whether it is asleep.
+
+    take gives all that there is, 0 for nothing, and then the worker sleeps. It may be woken for nothing, but stays
+    asleep only as long as there is nothing.
+    """
+
+    def initial(self):
+        return 0, False
+
+    def step(self, state, call):
+        there, asleep = state
+        if call.name in ("put", "ring"):
+            return there + (call.name == "put"), asleep
+        if call.name == "wake":
+            stays = asleep and (call.pending or not call.result)
+            return Refusal("the worker sleeps on, and there is work") if stays and there else (there, stays)
+        if asleep or not there:
+            return Refusal("there is nothing to take") if not call.pending and call.result else (there, True)
+        return (0, False) if call.pending or call.result == there else Refusal(f"there are {there}")
+
+
 def first(values):
     return values[0]
 
@@ -46,6 +92,8 @@ def model_of(program: Program):
         "w_hive": lambda: WHiveModel(*parameters[:3]),
         "win_set": WholeWinSetModel,
         "ms_queue": QueueModel,
+        "queue": InputQueueModel,
+        "doorbell": DoorbellModel,
         "run_gate": lambda: RunGateModel(*parameters[:2]),
         "pane_hive": lambda: PaneHiveModel(*parameters[:3], function=(sum, first)[parameters[3]]),
     }[program.subject]()
