@@ -2,18 +2,18 @@
  * subject_doorbell.c - how a design hands over to its worker, under the model: an input says how many tuples there are
  * and rings (publish in sliced.c), the worker looks, prepares to sleep, looks once more and sleeps (work in worker.c).
  *
- * Nobody sleeps here: a worker that would is asleep until `wake` finds that the bell has been rung. Waking is one step
- * with the ring that it comes of.
+ * A worker that finds nothing is asleep from then on. `sleep` comes back when it has been woken; `wake` asks whether it
+ * has been.
  */
 #include "subject.h"
 
 #include "doorbell.h"
 
-enum { PUT, RING, TAKE, WAKE };
+enum { PUT, RING, TAKE, SLEEP, WAKE };
 enum { PUTS_MAX = 16 };
 
-static const char *const operations[] = {
-    [PUT] = "put()", [RING] = "ring()", [TAKE] = "take()", [WAKE] = "wake()", NULL};
+static const char *const operations[] = {[PUT] = "put()",     [RING] = "ring()", [TAKE] = "take()",
+                                         [SLEEP] = "sleep()", [WAKE] = "wake()", NULL};
 
 typedef struct {
   doorbell bell;
@@ -59,13 +59,17 @@ static int64_t take(object *o) {
   return fresh;
 }
 
-/* Looks at the bell's word first, so that this is a step: the lock behind which `rung` lies is none in the model. */
-static bool wake(object *o) {
-  AT(output_sleep);
-  held_read(&o->bell.tickets);
-  if (o->asleep && !o->bell.rung) return false;
+static void sleep_on(object *o) {
   if (o->asleep) doorbell_sleep(&o->bell);
   o->asleep = false;
+}
+
+static bool wake(object *o) {
+  pthread_mutex_lock(&o->bell.lock);
+  bool rung = o->bell.rung;
+  pthread_mutex_unlock(&o->bell.lock);
+  if (o->asleep && !rung) return false;
+  sleep_on(o);
   return true;
 }
 
@@ -75,6 +79,7 @@ static void call(void *subject_object, int32_t operation, const int64_t *a, mode
   switch (operation) {
     case PUT: put(o); break;
     case RING: doorbell_ring(&o->bell); break;
+    case SLEEP: sleep_on(o); break;
     case TAKE: answer_with(answer, take(o)); break;
     default: answer_with(answer, wake(o));
   }

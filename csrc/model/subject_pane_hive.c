@@ -36,8 +36,8 @@ static const ps_type types[COLUMNS] = {PS_I64, PS_I64, PS_I64}; /* ts, key, valu
 static void keys_init(key_table *table) {
   uint8_t data[KEY_BYTES] = {0, 0x80};
   key_table_init(table);
-  for (uint8_t i = 0; i < KEYS; i++) {
-    data[KEY_BYTES - 1] = i;
+  for (int i = 0; i < KEYS; i++) {
+    data[KEY_BYTES - 1] = (uint8_t)i;
     key_table_key(table, data, KEY_BYTES);
   }
 }

@@ -59,6 +59,29 @@ class InputQueueModel:
         return Refusal(f"take answered {call.result} instead of {right}")
 
 
+class LedgerModel:
+    """How many tuples are held. A wait that is over without room must not have had any."""
+
+    OK, FULL = 0, 3
+
+    def __init__(self, most):
+        self.most = most
+
+    def initial(self):
+        return 0
+
+    def step(self, held, call):
+        if call.name == "held":
+            return held if call.pending or call.result == held else Refusal(f"{held} are held")
+        if call.name == "pass":
+            passed = min(held, call.args[0]) if call.pending else call.result  # it looked before it passed them
+            return held - passed if passed <= held else Refusal(f"{held} are held")
+        code = self.OK if held == 0 or call.args[0] <= self.most - held else self.FULL
+        if not call.pending and call.result != code:
+            return Refusal(f"{held} of {self.most} are held: the code should be {code}")
+        return held + call.args[0] if (call.name, code) == ("put", self.OK) else held
+
+
 class DoorbellModel:
     """A worker that sleeps when there is nothing: how much there is, and whether it is asleep.
 
@@ -73,6 +96,8 @@ class DoorbellModel:
         there, asleep = state
         if call.name in ("put", "ring"):
             return there + (call.name == "put"), asleep
+        if call.name == "sleep":
+            return there, False
         if call.name == "wake":
             stays = asleep and (call.pending or not call.result)
             return Refusal("the worker sleeps on, and there is work") if stays and there else (there, stays)
@@ -94,6 +119,7 @@ def model_of(program: Program):
         "ms_queue": QueueModel,
         "queue": InputQueueModel,
         "doorbell": DoorbellModel,
+        "ledger": lambda: LedgerModel(*parameters[:1]),
         "run_gate": lambda: RunGateModel(*parameters[:2]),
         "pane_hive": lambda: PaneHiveModel(*parameters[:3], function=(sum, first)[parameters[3]]),
     }[program.subject]()
@@ -143,8 +169,8 @@ def stronger_than_relaxed(*programs):
     schedules = ([], [("switch", 0)])
     used = {access.accessor for p in programs for schedule in schedules for access in run(p, schedule).trace} - {""}
     weaker = {"acquire": ["relaxed"], "release": ["relaxed"], "acq_rel": ["acquire", "release"], "seq_cst": ["acq_rel"]}
-    orders = library().accessors()
-    return [(name, order) for name in sorted(used) for order in weaker.get(orders[name], [])]
+    orders = library().accessors()  # which a mutex is not
+    return [(name, order) for name in sorted(used & orders.keys()) for order in weaker.get(orders[name], [])]
 
 
 def broken_by(accessor, order, programs, **bounds):

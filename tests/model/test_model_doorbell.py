@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge import SCHEDULES, broken_by, judge, judge_all, judge_run, stronger_than_relaxed
 
-from pystream.model import Program
+from pystream.model import Program, explore
 
-PUT, RING, TAKE, WAKE = ("put",), ("ring",), ("take",), ("wake",)
+PUT, RING, TAKE, SLEEP, WAKE = ("put",), ("ring",), ("take",), ("sleep",), ("wake",)
 
 
 def programs(puts, calls, ringing=(), **options):
@@ -25,6 +25,21 @@ def test_all_schedules():
     assert judge_all(programs(1, 2))["programs"] == 4
     assert judge_all(programs(2, 3))["programs"] == 8
     assert judge_all(programs(1, 3, [RING]))["programs"] == 8
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_who_sleeps_is_woken(weak):
+    """As many puts as the worker may take, and one more for which it may sleep: it is not found asleep at the end."""
+    for puts in (1, 2):
+        threads = [[PUT] * puts, [TAKE, SLEEP, TAKE]]
+        assert judge(Program("doorbell", threads, weak=weak, talk=weak), stale=2).whole
+        assert judge(Program("doorbell", [*threads, [RING]], weak=weak, talk=weak), stale=1).whole
+
+
+def test_who_is_never_rung_for_sleeps_for_ever():
+    found = explore(Program("doorbell", [[TAKE, SLEEP], []]))
+    assert (found.verdict, found.bad) == ("endless", 1)
+    assert "nobody will wake it" in found.text
 
 
 @pytest.mark.parametrize("talk", [False, True])

@@ -121,7 +121,7 @@ def test_there_are_enough_and_they_are_small():
     assert len(CHANGED) >= 20
     assert max(bug["switches"] for bug in BUGS.values()) <= SWITCHES_MAX
     assert {bug["subject"] for bug in BUGS.values()} == {
-        *("t_gate", "w_hive", "win_set", "ms_queue", "run_gate", "pane_hive", "queue", "doorbell")
+        *("t_gate", "w_hive", "win_set", "ms_queue", "run_gate", "pane_hive", "queue", "doorbell", "ledger")
     }
 
 
