@@ -13,6 +13,18 @@
 _Noreturn void model_assertion(const char *claim, const char *file, int line);
 #undef assert
 #define assert(claim) ((claim) ? (void)0 : model_assertion(#claim, __FILE__, __LINE__))
+
+#include <pthread.h> /* threads are the model's there, and so are the locks between them */
+int model_lock(pthread_mutex_t *m, const char *file, int line);
+int model_unlock(pthread_mutex_t *m);
+int model_sleep(pthread_cond_t *c, pthread_mutex_t *m, bool limited, const char *file, int line);
+int model_rouse(pthread_cond_t *c, bool all);
+#define pthread_mutex_lock(m) model_lock(m, __FILE__, __LINE__)
+#define pthread_mutex_unlock(m) model_unlock(m)
+#define pthread_cond_wait(c, m) model_sleep(c, m, false, __FILE__, __LINE__)
+#define pthread_cond_timedwait(c, m, at) ((void)(at), model_sleep(c, m, true, __FILE__, __LINE__))
+#define pthread_cond_signal(c) model_rouse(c, false)
+#define pthread_cond_broadcast(c) model_rouse(c, true)
 #endif
 
 __extension__ typedef __int128 int128;

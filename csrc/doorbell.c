@@ -15,16 +15,22 @@ void doorbell_free(doorbell *d) {
   pthread_mutex_destroy(&d->lock);
 }
 
-void doorbell_prepare(doorbell *d) { tickets_draw(&d->tickets, 1); }
+void doorbell_prepare(doorbell *d) {
+  AT(output_arm);
+  tickets_draw(&d->tickets, 1);
+}
 
-void doorbell_skip(doorbell *d) { tickets_draw(&d->tickets, -1); }
+void doorbell_skip(doorbell *d) {
+  AT(output_sleep);
+  tickets_draw(&d->tickets, -1);
+}
 
 void doorbell_sleep(doorbell *d) {
   pthread_mutex_lock(&d->lock);
   while (!d->rung) pthread_cond_wait(&d->bell, &d->lock);
   d->rung = false;
   pthread_mutex_unlock(&d->lock);
-  tickets_draw(&d->tickets, -1);
+  doorbell_skip(d);
 }
 
 void doorbell_wake(doorbell *d) {

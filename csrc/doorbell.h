@@ -36,5 +36,6 @@ void doorbell_sleep(doorbell *d);
 
 void doorbell_wake(doorbell *d); /* whether it is asleep or not */
 static inline void doorbell_ring(doorbell *d) {
+  AT(add_check);
   if (tickets_draw(&d->tickets, 2) & 1) doorbell_wake(d);
 }

@@ -25,7 +25,12 @@ static bool fits(const ledger *l, uint64_t word, int64_t rows) {
   return held == 0 || rows <= l->held_max - held;
 }
 
-bool ledger_fits(ledger *l, int64_t rows) { return fits(l, held_read(&l->held), rows); }
+static uint64_t room(const ledger *l) {
+  AT(add_room);
+  return held_read(&l->held);
+}
+
+bool ledger_fits(ledger *l, int64_t rows) { return fits(l, room(l), rows); }
 
 void ledger_put(ledger *l, batch *b) {
   b->next = NULL;
@@ -36,6 +41,7 @@ void ledger_put(ledger *l, batch *b) {
     l->first = b;
   }
   l->last = b;
+  AT(add_enqueue);
   held_change(&l->held, 2 * b->rows);
   pthread_mutex_unlock(&l->lock);
 }
@@ -64,8 +70,9 @@ static batch *front(ledger *l) {
 
 static void wake(ledger *l) {
   pthread_mutex_lock(&l->lock);
-  if (l->waiting_for && fits(l, held_read(&l->held), l->waiting_for)) {
+  if (l->waiting_for && fits(l, room(l), l->waiting_for)) {
     l->waiting_for = 0;
+    AT(output_space_ring);
     held_change(&l->held, -1);
     pthread_cond_broadcast(&l->freed);
   }
@@ -84,13 +91,14 @@ batch *ledger_pass(ledger *l, int64_t n) {
     end = &(*end)->next;
   }
   *end = NULL;
+  AT(output_space);
   if (n > 0 && (held_change(&l->held, -2 * n) & 1)) wake(l);
   return done;
 }
 
 /* ---- any thread ---- */
 
-int64_t ledger_held(ledger *l) { return (int64_t)(held_read(&l->held) >> 1); }
+int64_t ledger_held(ledger *l) { return (int64_t)(room(l) >> 1); }
 
 /* The first row of the batch with a timestamp above `ts`; as many as there are rows if there is none. */
 static int64_t first_above(const batch *b, int64_t ts) {
@@ -123,7 +131,9 @@ ledger_view ledger_look(ledger *l, int64_t ts) {
 static uint64_t mark(ledger *l, int64_t rows) {
   bool marked = l->waiting_for != 0;
   if (!marked || rows < l->waiting_for) l->waiting_for = rows;
-  return marked ? held_read(&l->held) : held_change(&l->held, 1);
+  if (marked) return room(l);
+  AT(add_full_arm);
+  return held_change(&l->held, 1);
 }
 
 ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms) {

@@ -2,9 +2,9 @@
 #include "pane_hive.h"
 
 #ifdef PYSTREAM_SMALL
-#define SLAB_FIRST ((size_t)1) /* a node each */
-#define SLAB_MAX ((size_t)1)
-#define SPARES_MAX 1
+#define SLAB_FIRST ((size_t)160) /* two nodes without keys, or one with a key; larger ones are not used again */
+#define SLAB_MAX ((size_t)160)
+#define SPARES_MAX 2
 #else
 #define SLAB_FIRST ((size_t)512)     /* bytes: an input that sends little takes little */
 #define SLAB_MAX ((size_t)64 * 1024) /* then one slab serves about a thousand tuples */
@@ -13,7 +13,7 @@
 
 struct pane_slab {
   pane_slab *next; /* in `returned` or among the spares */
-  int64_t depth;   /* in `returned`: how many slabs there are from here on */
+  int64_t depth;   /* the reader's: in `returned`, how many slabs there are from here on */
   size_t size, used;
   int64_t live; /* the reader's: nodes that it has come to and not released */
   bool left;    /* the reader's: it has come to a node of a later slab */
@@ -23,16 +23,28 @@ _Static_assert(sizeof(pane_slab) % 16 == 0, "partials hold 128-bit integers");
 
 /* ---- nodes ---- */
 
+/* All slabs that the reader has given back. */
+static pane_slab *slabs_take(pane_input *in) {
+  for (;;) {
+    AT(insert_take_node);
+    pane_slab *top = returned_read(&in->returned);
+    if (!top) return NULL;
+    AT(insert_take_node);
+    if (returned_take(&in->returned, top)) return top;
+  }
+}
+
 /* A slab with room for a node of this size: a used one if possible, whose memory is mapped and warm. */
 static pane_slab *slab_new(pane_input *in, size_t size) {
   size_t room = !in->slab ? SLAB_FIRST : in->slab->size * 2 < SLAB_MAX ? in->slab->size * 2 : SLAB_MAX;
   if (room == SLAB_MAX && size <= SLAB_MAX) {
-    pane_slab *top = in->spare ? NULL : returned_read(&in->returned);
-    while (top && !returned_take(&in->returned, top)) top = returned_read(&in->returned);
-    if (top) in->spare = top;
+    if (!in->spare) in->spare = slabs_take(in);
     pane_slab *slab = in->spare;
-    if (slab) in->spare = slab->next;
-    if (slab) return slab;
+    if (slab) {
+      READS(slab->next);
+      in->spare = slab->next;
+      return slab;
+    }
   }
   if (room < size) room = size;
   pane_slab *slab = memory_resize(NULL, sizeof *slab + room);
@@ -40,13 +52,25 @@ static pane_slab *slab_new(pane_input *in, size_t size) {
   return slab;
 }
 
+/* `depth` stays: the reader may still look at it, to find in vain that the slab is not in `returned` any more. */
+static void slab_begin(pane_slab *slab) {
+  WRITES(slab->live);
+  slab->used = 0;
+  slab->live = 0;
+  slab->left = false;
+}
+
 /* The reader is done with the slab: back to the input, unless that has plenty. */
 static void slab_give(pane_input *in, pane_slab *slab) {
   while (slab->size == SLAB_MAX) {
+    AT(reclaim_free);
     pane_slab *top = returned_read(&in->returned);
+    if (top) READS(top->depth);
+    WRITES(slab->next);
     slab->next = top;
-    slab->depth = top ? top->depth + 1 : 1; /* only the reader pushes: a top that stays has not changed */
+    slab->depth = top ? top->depth + 1 : 1; /* only the reader writes it, in whatever use the slab is */
     if (slab->depth > SPARES_MAX) break;
+    AT(reclaim_free);
     if (returned_push(&in->returned, top, slab)) return;
   }
   memory_free(slab);
@@ -58,7 +82,7 @@ static pane *pane_new(pane_input *in, size_t data) {
   if (!in->slab || in->slab->size - in->slab->used < size) {
     pane_slab *slab = slab_new(in, size);
     if (!slab) return NULL;
-    *slab = (pane_slab){.size = slab->size};
+    slab_begin(slab);
     in->slab = slab;
   }
   pane *p = (pane *)(void *)((uint8_t *)(in->slab + 1) + in->slab->used);
@@ -79,6 +103,7 @@ static void pane_release(const pane_hive *h, pane *p) {
     }
   }
   pane_slab *slab = p->slab;
+  WRITES(slab->live);
   if (--slab->live == 0 && slab->left) slab_give(&h->input[p->input], slab);
 }
 
@@ -262,7 +287,7 @@ static void slabs_free(pane_slab *s) {
 /* What is in the list behind the cursor, and the list's last node. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->cursor[i];
-  for (pane *next = pane_link_read(&p->next); next; next = pane_link_read(&next->next)) {
+  for (pane *next = link_last(&p->next); next; next = link_last(&next->next)) {
     next->slab->live++;
     p->slab->left = p->slab != next->slab;
     pane_release(h, p);
@@ -271,7 +296,7 @@ static void input_free(pane_hive *h, int32_t i) {
   p->slab->left = true;
   pane_release(h, p);
   slabs_free(h->input[i].spare);
-  slabs_free(returned_read(&h->input[i].returned));
+  slabs_free(link_last(&h->input[i].returned));
   slice_free(&h->input[i].slice);
 }
 

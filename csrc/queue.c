@@ -106,6 +106,7 @@ void queue_enqueue(queue *q, batch *b, int64_t row) {
 
 void queue_promise(queue *q, int64_t ts) {
   if (q->kind == QUEUE_LOCK_FREE) {
+    AT(add_enqueue);
     promise_write(&q->promise, (uint64_t)ts + 1);
     return;
   }
@@ -116,6 +117,7 @@ void queue_promise(queue *q, int64_t ts) {
 
 void queue_close(queue *q) {
   if (q->kind == QUEUE_LOCK_FREE) {
+    AT(add_enqueue);
     promise_write(&q->promise, PROMISE_CLOSED);
     return;
   }

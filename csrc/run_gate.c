@@ -30,12 +30,17 @@ bool run_gate_init(run_gate *g, int32_t inputs, int32_t readers) {
   return ok;
 }
 
+static void run_gate_leave(run *r) {
+  AT(next_leave);
+  if (run_holders_leave(&r->holders) == 1) memory_free(r);
+}
+
 /* What no reader has left: from the cursor on that is farthest behind. All cursors of an input stand in one list, and
    every run before the last has a next; walking from each cursor and counting out frees each run once. */
 static void free_from(run *r) {
   while (r) {
-    run *next = run_link_read(&r->next);
-    if (run_holders_leave(&r->holders) == 1) memory_free(r);
+    run *next = link_last(&r->next);
+    run_gate_leave(r);
     r = next;
   }
 }
@@ -91,11 +96,10 @@ void run_gate_close(run_gate *g, int32_t input, run *r) {
 
 /* ---- readers ---- */
 
-static uint64_t position_of(run_cursor c) { return c.index < c.at->n ? (uint64_t)c.at->ts[c.index] + 1 : c.at->end; }
-
-static void run_gate_leave(run *r) {
-  AT(next_leave);
-  if (run_holders_leave(&r->holders) == 1) memory_free(r);
+static uint64_t position_of(run_cursor c) {
+  if (c.index == c.at->n) return c.at->end;
+  READS(c.at->ts[c.index]);
+  return (uint64_t)c.at->ts[c.index] + 1;
 }
 
 /* Steps into the run behind, if there is one. If not: the linearization point of "nothing is ready". */

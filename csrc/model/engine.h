@@ -31,11 +31,15 @@ typedef struct {
   moment knows;
   const char *label, *file;
   int32_t line;
-  bool labelled;   /* since its last access */
-  int32_t call;    /* index of the program's call under way, or -1 */
-  bool fresh;      /* the call under way has not taken a step yet */
-  bool over, dead; /* has no more calls; has been killed */
-  bool stalled;    /* runs only if nobody else can */
+  bool labelled;    /* since its last access */
+  int32_t call;     /* index of the program's call under way, or -1 */
+  bool fresh;       /* the call under way has not taken a step yet */
+  bool over, dead;  /* has no more calls; has been killed */
+  bool stalled;     /* runs only if nobody else can */
+  uintptr_t wants;  /* the mutex that it is about to take; 0: none */
+  uintptr_t sleeps; /* the condition variable that it sleeps on; 0: none */
+  bool limited;     /* only for so long */
+  bool late;        /* that was over before anybody woke it */
   int32_t last_step;
 } thread;
 
@@ -164,6 +168,14 @@ void block_check(uintptr_t address, size_t bytes);
 int32_t blocks_live(void);
 /* "n2.3": the third block of thread 2; 0 when the address is in no block */
 int block_describe(uintptr_t address, char *text, size_t room);
+
+/* ---- locks (locks.c) ---- */
+
+void locks_reset(void);
+bool lock_is_free(uintptr_t address);
+/* Whether threads have taken one since locks_forget. */
+bool locks_used(void);
+void locks_forget(void);
 
 /* ---- histories (histories.c) ---- */
 

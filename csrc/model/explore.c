@@ -15,7 +15,8 @@
  *
  * Stale loads and the like are tried at their step whatever the reduction does; a load is dependent on the stores to
  * its cell even if it sees an older message. So the number of stale loads is the same within a class, and bounding it
- * is exact. A bound on preemptions would not be: with one there is no reduction.
+ * is exact. A bound on preemptions would not be: with one there is no reduction. Neither is there any as soon as two
+ * threads run that use locks: which steps are possible then depends on what others have done, not only how they end.
  */
 #include "engine.h"
 
@@ -334,6 +335,15 @@ static void run_next(const model_program *program, model_found *found, model_out
   if (bounds.reduce) find_races();
 }
 
+/* Starts anew: nothing explored yet. */
+static void forget(const model_program *program, model_found *found) {
+  *found = (model_found){0};
+  depth = fresh = 0;
+  probe.longest = 0;
+  probe.count = 0;
+  histories_reset(program->calls);
+}
+
 void model_explore(const model_program *program, const model_bounds *within, model_found *found,
                    model_outcome *outcome) {
   *found = (model_found){0};
@@ -343,10 +353,8 @@ void model_explore(const model_program *program, const model_bounds *within, mod
   bounds = *within;
   bounds.reduce = bounds.reduce && bounds.preemptions < 0;
   calls_ordered = !program->weak || program->talk;
-  depth = fresh = 0;
-  probe.longest = 0;
-  probe.count = 0;
-  histories_reset(program->calls);
+  forget(program, found);
+  locks_forget();
   execution_driver = explorer;
   execution_on_return = NULL;
   execution.tracing = false;
@@ -354,6 +362,11 @@ void model_explore(const model_program *program, const model_bounds *within, mod
   do {
     model_outcome last;
     run_next(program, found, &last);
+    if (bounds.reduce && locks_used()) {
+      bounds.reduce = false;
+      forget(program, found);
+      continue;
+    }
     if (last.verdict == MODEL_FINE && bounds.probe) probe_states(program, execution.steps, &last);
     if (last.verdict != MODEL_FINE && found->bad++ == 0) *outcome = last;
     if (last.verdict != MODEL_FINE && !bounds.keep_going) break;

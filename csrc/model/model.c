@@ -15,6 +15,7 @@
  *   M3  Use after free, freeing what somebody may still use, freeing twice, leaks. Nothing freed is used again.
  *   M4  Allocations that fail, threads that are stalled or stop for ever at any step.
  *   M5  Every access to a cell has a label of its own (AT), so that a trace can be read beside the spec.
+ *   M7  Mutexes and condition variables (locks.c): who waits takes no step, and waiting for ever is a verdict.
  *   M6  A call begins with its first access and returns with its last one: of all the histories that differ only in
  * what threads do between accesses, this has the strictest order, so it is linearizable only if they all are. Not
  * modelled N1  Loads that see a store that comes later in the execution (load buffering): forbidden here, allowed by
@@ -135,13 +136,29 @@ void trace(const char *access, const char *accessor, int32_t order, int32_t back
 
 /* ---- steps ---- */
 
+static bool can_step(const thread *t) {
+  return !t->over && !t->dead && !t->sleeps && (!t->wants || lock_is_free(t->wants));
+}
+
+/* Nobody can take a step: time passes for those who sleep for a while only. False: there is none of them. */
+static bool time_passes(void) {
+  bool any = false;
+  for (int i = 1; i <= execution.program->threads; i++) {
+    thread *t = &execution.threads[i];
+    if (t->dead || !t->sleeps || !t->limited) continue;
+    t->sleeps = 0;
+    t->late = any = true;
+  }
+  return any;
+}
+
 static int candidates_now(int *candidates) {
   int count = 0, stalled = 0, waiting[THREADS], threads = execution.program->threads;
   for (int i = 0; i < threads; i++) {
     int t = (execution.running - 1 + i + threads) % threads + 1; /* the running one first; thread 0 comes before 1 */
     if (execution.running == 0) t = i + 1;
     const thread *other = &execution.threads[t];
-    if (other->over || other->dead) continue;
+    if (!can_step(other)) continue;
     if (other->stalled) {
       waiting[stalled++] = t;
     } else {
@@ -156,6 +173,12 @@ static int candidates_now(int *candidates) {
 /* Goes on with the thread that the driver picks, or ends the parallel part when there is none. */
 static void pass_on(fiber *from) {
   int candidates[THREADS], count = candidates_now(candidates);
+  if (count == 0 && time_passes()) count = candidates_now(candidates);
+  for (int t = 1; count == 0 && t <= execution.program->threads; t++) {
+    const thread *other = &execution.threads[t];
+    if (!other->over && !other->dead)
+      execution_fail(MODEL_ENDLESS, "%s:%d: thread %d waits, and nobody will wake it", other->file, other->line, t);
+  }
   if (count == 0) {
     if (from != &fibers[0]) fiber_switch(from, &fibers[0]);
     return;
@@ -248,6 +271,7 @@ static void call_make(int me, int32_t index) {
   model_answer *answer = &execution.answer[index];
   self->call = index;
   self->fresh = execution.parallel;
+  self->late = false;
   if (!execution.parallel) call_begin(answer);
   tested->call(object, call->operation, call->argument, answer);
   if (self->fresh) { /* touched nothing shared: takes a step all the same, so that it has its place among the others */
@@ -355,6 +379,7 @@ void execution_run(const model_program *program, model_outcome *outcome) {
   if (sigsetjmp(end_of_execution, 0) == 0) {
     blocks_reset();
     places_reset();
+    locks_reset();
     run_all();
   }
   execution.parallel = false;

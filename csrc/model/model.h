@@ -56,7 +56,7 @@ typedef enum {
   MODEL_LEAK,      /* memory left when the structure has been taken down */
   MODEL_ASSERTION, /* an assertion of the code or of the subject does not hold */
   MODEL_CRASH,     /* an access to an address that is nobody's */
-  MODEL_ENDLESS,   /* more steps than an execution may have */
+  MODEL_ENDLESS,   /* more steps than an execution may have, or threads that wait for ever */
   MODEL_MISUSE     /* the program asks for something that the subject does not have, or too much */
 } model_verdict;
 
@@ -69,7 +69,7 @@ typedef struct {
   const char *file;
   const char *label;
   const char *accessor;
-  const char *access; /* "load", "store", "swap", "failed swap", "add", "call", "return", "local" */
+  const char *access; /* "load", "store", "swap", "failed swap", "add", "lock", "wake", "call", "return", "local" */
   int32_t order;      /* 0 relaxed, 1 acquire, 2 release, 3 acquire and release, 4 sequentially consistent */
   int32_t back;       /* how many messages before the newest */
   uint64_t address;

@@ -17,6 +17,9 @@ typedef struct {
 
 extern const subject *const subjects[]; /* NULL behind the last one */
 
+/* Whether a sleep of the call under way ended without anybody waking it (locks.c). */
+bool model_late(void);
+
 static inline void answer_with(model_answer *answer, int64_t result) {
   assert(answer->results < MODEL_RESULTS_MAX);
   answer->result[answer->results++] = result;

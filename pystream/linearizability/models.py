@@ -12,14 +12,16 @@ Calls and results, as the checkers want them recorded; a producer's result is No
 |             | dequeue(), peek(); is_empty()                                        | value, None; bool               |
 | WinSetModel | find_or_insert(key, window), find(key)                               | the key's window, None          |
 
-`by_key` maps each key to its result. Any call may also answer NO_MEMORY and then has changed
-nothing, but for an update: the tuple is in no window, but its timestamp counts as a heartbeat (csrc/w_hive.h).
+RunGateModel and PaneHiveModel have the calls of TGateModel and WHiveModel but for what they say themselves. `by_key`
+maps each key to its result. Any call may also answer NO_MEMORY and then has changed nothing, but for an update of
+W-Hive: the tuple is in no window, but its timestamp counts as a heartbeat (csrc/w_hive.h).
 """
 
 from __future__ import annotations
 
 import builtins
 from bisect import bisect_right
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -147,12 +149,46 @@ class TGateModel(_Producers):
         return GateState(state.waiting[gone:], state.latest, tuple(n - gone for n in had))
 
 
+class RunGateModel(TGateModel):
+    """Run-Gate: T-Gate whose calls insert and get several tuples at one point.
+
+    insert_run puts in n tuples, ts, ts + step, ts + 2 * step, ...; their payloads count up. get_run gives the tuples of
+    one input, as (ts, payload) pairs: one at least, as many as it likes, all of them ready.
+    """
+
+    def step(self, state: GateState, call: Call) -> GateState | Refusal:
+        """Apply one call."""
+        if call.name == "get_run" and not failed(call):
+            return self._get_run(state, call)
+        return super().step(state, call)
+
+    def _promise(self, state: GateState, call: Call) -> GateState:
+        if call.name != "insert_run":
+            return super()._promise(state, call)
+        input, ts, step, n, payload = call.args
+        for i in range(n):
+            state = super()._promise(state, replace(call, name="insert", args=(input, ts + i * step, payload + i)))
+        return state
+
+    def _get_run(self, state: GateState, call: Call) -> GateState | Refusal:
+        if call.pending or not isinstance(call.result, tuple):
+            return self._get(state, call)
+        input, tuples = call.result
+        for ts, payload in tuples:
+            after = self._get(state, replace(call, result=(ts, input, payload)))
+            if isinstance(after, Refusal):
+                return after
+            state = after
+        return state
+
+
 class HiveState(NamedTuple):
     """The tuples (ts, thread, key, value) of windows that have not come out, in order; promises; the last start out."""
 
     tuples: tuple[tuple[int, int, Any, Any], ...]
     latest: tuple[float, ...]
     last: int
+    lost: frozenset[int] = frozenset()  # PaneHiveModel only
 
 
 class WHiveModel(_Producers):
@@ -227,7 +263,29 @@ class WHiveModel(_Producers):
         """Forget the tuples that lie in no later window, so that equal futures are equal states."""
         later = start + self.advance
         tuples = tuple(t for t in state.tuples if max(later, first_open_start(t[0], self.size, self.advance)) <= t[0])
-        return HiveState(tuples, state.latest, start)
+        return state._replace(tuples=tuples, last=start)
+
+
+class PaneHiveModel(WHiveModel):
+    """Pane-Hive: W-Hive but for memory that runs out (csrc/pane_hive.h).
+
+    NO_MEMORY: nothing has changed. An update that ran out of memory half-way answers CLOSED, and so does every later
+    call of that input. The tuple is in no window; whether its timestamp became known is open, so from then on there may
+    be nothing to get although something is complete.
+    """
+
+    def step(self, state: HiveState, call: Call) -> HiveState | Refusal:
+        """Apply one call."""
+        if failed(call):
+            return state
+        if call.name == "get_next_winset":
+            return state if state.lost and not call.pending and call.result is None else self._get(state, call)
+        if call.args[0] in state.lost:
+            return state if call.pending or call.result == CLOSED else _refused("its input was lost", call)
+        if call.name == "update" and not call.pending and call.result == CLOSED:
+            latest = _promised(state.latest, *call.args[:2])
+            return state._replace(latest=latest, lost=state.lost | {call.args[0]})
+        return super().step(state, call)
 
 
 class QueueModel:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OPTIONS = ["-O1", "-std=c11", "-fPIC", "-fvisibility=hidden", "-UNDEBUG"]
-DEFINES = ["-DPYSTREAM_MODEL", "-D_GNU_SOURCE", "-D_DARWIN_C_SOURCE", "-DPy_LIMITED_API=0x030b0000"]
+DEFINES = ["-DPYSTREAM_MODEL", "-DPYSTREAM_SMALL", "-D_GNU_SOURCE", "-D_DARWIN_C_SOURCE", "-DPy_LIMITED_API=0x030b0000"]
 PRELUDE = '#include "base.h"\n#include "model/model.h"\n'
 
 

@@ -33,6 +33,11 @@ def _code(numbers: list[int]) -> Any:
     return tuple(values) if values else CODES[code]
 
 
+def _run(numbers: list[int]) -> Any:
+    code, *rest = numbers
+    return (rest[0], tuple(zip(rest[1::2], rest[2::2], strict=True))) if rest else CODES[code]
+
+
 def _winset(numbers: list[int]) -> Any:
     code, *rest = numbers
     return (rest[0], dict(zip(rest[1::2], rest[2::2], strict=True))) if rest else CODES[code]
@@ -52,6 +57,10 @@ DECODERS: dict[tuple[str, str], Callable[[list[int]], Any]] = {
     ("t_gate", ""): _code,
     ("w_hive", ""): _code,
     ("w_hive", "get_next_winset"): _winset,
+    ("run_gate", ""): _code,
+    ("run_gate", "get_run"): _run,
+    ("pane_hive", ""): _code,
+    ("pane_hive", "get_next_winset"): _winset,
     ("win_set", ""): _window,
     ("ms_queue", "enqueue"): lambda numbers: None if numbers[0] else FULL,
     ("ms_queue", "dequeue"): _taken,

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from hypothesis import strategies as st
 
-from pystream.linearizability import QueueModel, Refusal, TGateModel, WHiveModel, WinSetModel, check
+from pystream.linearizability import (
+    PaneHiveModel,
+    QueueModel,
+    Refusal,
+    RunGateModel,
+    TGateModel,
+    WHiveModel,
+    WinSetModel,
+    check,
+)
 from pystream.model import Decision, Program, explained, explore, library, replay, report, run
 
 KINDS = st.sampled_from(["switch", "switch", "switch", "stale", "stall", "kill", "fail"])
@@ -26,6 +37,79 @@ class WholeWinSetModel(WinSetModel):
         return tuple(sorted({**windows, call.args[0]: after}.items()) if after is not None else state)
 
 
+class InputQueueModel:
+    """The queue of one input: its tuples, and what it has promised. take answers (0, ts), (1, promise) or (2, end)."""
+
+    END = (2, 2**63 - 1)
+
+    def initial(self):
+        return (), -1
+
+    def step(self, state, call):
+        tuples, latest = state
+        if call.name == "close":
+            return tuples, inf
+        if call.name == "promise":
+            return tuples, max(latest, *call.args)
+        if call.name == "enqueue":
+            return (*tuples, *call.args), max(latest, *call.args)
+        right = (0, tuples[0]) if tuples else self.END if latest == inf else (1, latest)
+        if call.pending or call.result == right:
+            return tuples[1:], latest
+        return Refusal(f"take answered {call.result} instead of {right}")
+
+
+class LedgerModel:
+    """How many tuples are held. A wait that is over without room must not have had any."""
+
+    OK, FULL = 0, 3
+
+    def __init__(self, most):
+        self.most = most
+
+    def initial(self):
+        return 0
+
+    def step(self, held, call):
+        if call.name == "held":
+            return held if call.pending or call.result == held else Refusal(f"{held} are held")
+        if call.name == "pass":
+            passed = min(held, call.args[0]) if call.pending else call.result  # it looked before it passed them
+            return held - passed if passed <= held else Refusal(f"{held} are held")
+        code = self.OK if held == 0 or call.args[0] <= self.most - held else self.FULL
+        if not call.pending and call.result != code:
+            return Refusal(f"{held} of {self.most} are held: the code should be {code}")
+        return held + call.args[0] if (call.name, code) == ("put", self.OK) else held
+
+
+class DoorbellModel:
+    """A worker that sleeps when there is nothing: how much there is, and whether it is asleep.
+
+    take gives all that there is, 0 for nothing, and then the worker sleeps. It may be woken for nothing, but stays
+    asleep only as long as there is nothing.
+    """
+
+    def initial(self):
+        return 0, False
+
+    def step(self, state, call):
+        there, asleep = state
+        if call.name in ("put", "ring"):
+            return there + (call.name == "put"), asleep
+        if call.name == "sleep":
+            return there, False
+        if call.name == "wake":
+            stays = asleep and (call.pending or not call.result)
+            return Refusal("the worker sleeps on, and there is work") if stays and there else (there, stays)
+        if asleep or not there:
+            return Refusal("there is nothing to take") if not call.pending and call.result else (there, True)
+        return (0, False) if call.pending or call.result == there else Refusal(f"there are {there}")
+
+
+def first(values):
+    return values[0]
+
+
 def model_of(program: Program):
     parameters = program.parameters
     return {
@@ -33,6 +117,11 @@ def model_of(program: Program):
         "w_hive": lambda: WHiveModel(*parameters[:3]),
         "win_set": WholeWinSetModel,
         "ms_queue": QueueModel,
+        "queue": InputQueueModel,
+        "doorbell": DoorbellModel,
+        "ledger": lambda: LedgerModel(*parameters[:1]),
+        "run_gate": lambda: RunGateModel(*parameters[:2]),
+        "pane_hive": lambda: PaneHiveModel(*parameters[:3], function=(sum, first)[parameters[3]]),
     }[program.subject]()
 
 
@@ -80,8 +169,8 @@ def stronger_than_relaxed(*programs):
     schedules = ([], [("switch", 0)])
     used = {access.accessor for p in programs for schedule in schedules for access in run(p, schedule).trace} - {""}
     weaker = {"acquire": ["relaxed"], "release": ["relaxed"], "acq_rel": ["acquire", "release"], "seq_cst": ["acq_rel"]}
-    orders = library().accessors()
-    return [(name, order) for name in sorted(used) for order in weaker.get(orders[name], [])]
+    orders = library().accessors()  # which a mutex is not
+    return [(name, order) for name in sorted(used & orders.keys()) for order in weaker.get(orders[name], [])]
 
 
 def broken_by(accessor, order, programs, **bounds):

@@ -95,6 +95,11 @@ def test_reduction_of_stacks(program):
         Program("w_hive", [[("update", 0, 1, 0, 1), ("close", 0)], [("get_next_winset",)]], (2, 2, 1, 1)),
         Program("win_set", [[("find_or_insert", 0, 1, 0)], [("find_or_insert", 2, 2, 1)], [("find", 2)]], (2, 0)),
         Program("ms_queue", [[("enqueue", 1)], [("peek",), ("is_empty",)]], after=[("dequeue",)]),
+        Program("run_gate", [[("heartbeat", 0, 1)], [("get", 0)], [("get", 1)]], (1, 2)),
+        Program("pane_hive", [[("heartbeat", 0, 2), ("heartbeat", 0, 4)], [("get_next_winset",)]], (2, 2, 1, 0)),
+        Program("doorbell", [[("put",)], [("take",), ("sleep",)]]),
+        Program("ledger", [[("wait", 1)], [("pass", 1)]], (2,), before=[("put", 2)]),
+        Program("ledger", [[("put", 1)], [("wait", 1)], [("pass", 1)]], (2,), before=[("put", 1)]),
     ],
     ids=lambda program: program.subject,
 )

@@ -14,7 +14,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import test_model_doorbell
 import test_model_ms_queue
+import test_model_pane_hive
+import test_model_queue
+import test_model_run_gate
 import test_model_t_gate
 import test_model_w_hive
 import test_model_win_set
@@ -42,7 +46,8 @@ def program_of(bug: dict) -> Program:
     weak = "weaken" in bug
     threads = [calls(text) for text in bug["threads"]]
     before, after = calls(bug.get("before", "")), calls(bug.get("after", ""))
-    return Program(bug["subject"], threads, tuple(bug.get("parameters", ())), before, after, weak=weak, talk=weak)
+    talk = bug.get("talk", weak)
+    return Program(bug["subject"], threads, tuple(bug.get("parameters", ())), before, after, weak=weak, talk=talk)
 
 
 def bug_in(bug: dict) -> Program:
@@ -115,7 +120,9 @@ def test_every_seeded_bug_fits_the_source(name):
 def test_there_are_enough_and_they_are_small():
     assert len(CHANGED) >= 20
     assert max(bug["switches"] for bug in BUGS.values()) <= SWITCHES_MAX
-    assert {bug["subject"] for bug in BUGS.values()} == {"t_gate", "w_hive", "win_set", "ms_queue"}
+    assert {bug["subject"] for bug in BUGS.values()} == {
+        *("t_gate", "w_hive", "win_set", "ms_queue", "run_gate", "pane_hive", "queue", "doorbell", "ledger")
+    }
 
 
 def test_every_order_that_is_needed_is_among_them():
@@ -124,6 +131,10 @@ def test_every_order_that_is_needed_is_among_them():
         "w_hive": test_model_w_hive.ORDERS,
         "win_set": stronger_than_relaxed(*test_model_win_set.WEAK),
         "ms_queue": stronger_than_relaxed(*test_model_ms_queue.reusing()),
+        "run_gate": test_model_run_gate.ORDERS,
+        "pane_hive": test_model_pane_hive.ORDERS,
+        "queue": test_model_queue.ORDERS,
+        "doorbell": test_model_doorbell.ORDERS,
     }
     seeded = {(BUGS[name]["subject"], *pair) for name in WEAKENED for pair in BUGS[name]["weaken"].items()}
     assert seeded == {(subject, *pair) for subject, pairs in orders.items() for pair in pairs}

@@ -1,0 +1,89 @@
+/*
+ * locks.c - mutexes and condition variables of the model: base.h puts these in the place of POSIX's.
+ *
+ * Taking a mutex is a step; giving it back is none, for nothing that others do can be seen between it and what came
+ * before. A thread that waits for a mutex or sleeps is no candidate for the next step (model.c). Time does not pass: a
+ * sleep with a limit ends without being woken only when nobody else can take a step. Who sleeps is never woken for
+ * nothing: the code looks again whenever it wakes, so that would show no more.
+ */
+#include "engine.h"
+
+#include <errno.h>
+
+enum { LOCKS_MAX = 64 };
+
+static struct lock {
+  uintptr_t address;
+  int32_t owner;   /* -1: nobody */
+  moment released; /* what the next owner learns */
+} locks[LOCKS_MAX];
+static int32_t locks_met;
+
+static bool used; /* by threads */
+
+bool locks_used(void) { return used; }
+void locks_forget(void) { used = false; }
+
+void locks_reset(void) { locks_met = 0; }
+
+static struct lock *lock_of(uintptr_t address) {
+  for (int32_t i = 0; i < locks_met; i++)
+    if (locks[i].address == address) return &locks[i];
+  if (locks_met == LOCKS_MAX) execution_fail(MODEL_MISUSE, "more mutexes than the model has room for");
+  locks[locks_met] = (struct lock){.address = address, .owner = -1};
+  return &locks[locks_met++];
+}
+
+bool lock_is_free(uintptr_t address) { return lock_of(address)->owner < 0; }
+
+static void take(uintptr_t address, const char *access, const char *file, int line) {
+  thread *self = running_thread();
+  self->wants = address;
+  used = used || execution.parallel;
+  model_at(access, file, line);
+  execution_step(address);
+  self->wants = 0;
+  struct lock *l = lock_of(address);
+  if (l->owner >= 0) execution_fail(MODEL_ENDLESS, "%s: thread %d holds the mutex", here(), l->owner);
+  l->owner = execution.running;
+  moment_join(&self->knows, &l->released);
+  execution_wrote();
+  trace(access, "mutex", 0, 0, address, 0);
+  execution_after();
+}
+
+int model_lock(pthread_mutex_t *m, const char *file, int line) {
+  take((uintptr_t)m, "lock", file, line);
+  return 0;
+}
+
+int model_unlock(pthread_mutex_t *m) {
+  struct lock *l = lock_of((uintptr_t)m);
+  assert(l->owner == execution.running);
+  l->owner = -1;
+  moment_join(&l->released, &running_thread()->knows);
+  execution_after();
+  return 0;
+}
+
+int model_sleep(pthread_cond_t *c, pthread_mutex_t *m, bool limited, const char *file, int line) {
+  thread *self = running_thread();
+  model_unlock(m);
+  self->sleeps = (uintptr_t)c;
+  self->limited = limited;
+  self->late = false;
+  take((uintptr_t)m, "wake", file, line);
+  return self->late ? ETIMEDOUT : 0;
+}
+
+bool model_late(void) { return running_thread()->late; }
+
+int model_rouse(pthread_cond_t *c, bool all) {
+  for (int t = 1; t < THREADS; t++) {
+    thread *other = &execution.threads[t];
+    if (other->sleeps != (uintptr_t)c) continue;
+    other->sleeps = 0;
+    if (!all) break;
+  }
+  return 0;
+}

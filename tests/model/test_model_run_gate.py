@@ -1,0 +1,204 @@
+"""Run-Gate at every interleaving: the C code of the release build under the model's scheduler."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from judge import SCHEDULES, broken_by, judge_all, judge_run, stronger_than_relaxed
+
+from pystream.model import Program
+
+#: inputs, readers
+SMALL = (2, 1)
+TWO_READERS = (2, 2)
+GET = ("get", 0)
+GET_RUN = ("get_run", 0)
+
+
+def insert(input, ts, step=0, n=1):
+    return ("insert_run", input, ts, step, n, 100 * input + 10 * ts)
+
+
+BOTH_AT_1_AND_2 = [insert(0, 1), insert(1, 1), insert(0, 2), insert(1, 2)]
+
+# ---- operations and schedules together ----
+
+
+class AnyProgram(RuleBasedStateMachine):
+    """Rules put calls into the threads' programs and decisions into the schedule; then all of it runs."""
+
+    @initialize(
+        inputs=st.integers(1, 3),
+        readers=st.integers(1, 2),
+        memory=st.sampled_from(["sc", "weak", "weak and talk"]),
+    )
+    def begin(self, inputs, readers, memory):
+        self.parameters = (inputs, readers)
+        self.memory = {"weak": memory != "sc", "talk": memory == "weak and talk"}
+        self.calls = [[] for _ in range(inputs + readers)]
+        self.latest = [0] * inputs
+        self.schedule = []
+
+    def open_input(self, input):
+        """The operator checks the order and refuses calls behind a close: the gate does not."""
+        input %= len(self.latest)
+        return None if ("close", input) in self.calls[input] else input
+
+    @rule(input=st.integers(0, 2), later=st.integers(0, 2), step=st.integers(0, 2), n=st.integers(1, 4))
+    def insert(self, input, later, step, n):
+        if (input := self.open_input(input)) is not None:
+            self.calls[input].append(insert(input, self.latest[input] + later, step, n))
+            self.latest[input] += later + step * (n - 1)
+
+    @rule(input=st.integers(0, 2), later=st.integers(1, 3))
+    def heartbeat(self, input, later):
+        if (input := self.open_input(input)) is not None:
+            self.latest[input] += later
+            self.calls[input].append(("heartbeat", input, self.latest[input]))
+
+    @rule(input=st.integers(0, 2))
+    def close(self, input):
+        if (input := self.open_input(input)) is not None:
+            self.calls[input].append(("close", input))
+
+    @rule(reader=st.integers(0, 1), name=st.sampled_from(["get", "get_run"]))
+    def get(self, reader, name):
+        reader %= self.parameters[1]
+        self.calls[len(self.latest) + reader].append((name, reader))
+
+    @rule(decisions=SCHEDULES)
+    def decide(self, decisions):
+        self.schedule += decisions
+
+    def teardown(self):
+        if not hasattr(self, "calls"):
+            return
+        after = [(name, r) for r in range(self.parameters[1]) for name in ("get", "get_run")] * 2
+        if any(decision.kind == "kill" for decision in self.schedule):
+            after = []  # nobody can go on for a reader that stopped in a call
+        judge_run(Program("run_gate", self.calls, self.parameters, after=after, **self.memory), self.schedule)
+
+
+TestAnyProgram = AnyProgram.TestCase
+TestAnyProgram.settings = settings(stateful_step_count=14)
+
+# ---- all schedules of all small programs ----
+
+
+def promise_of(call):
+    """After this call the input sends nothing below."""
+    return call[2] if call[0] == "heartbeat" else call[2] + call[3] * (call[4] - 1)
+
+
+def may_follow(call, before):
+    return before[0] != "close" and (call[0] == "close" or call[2] >= promise_of(before) + (call[0] == "heartbeat"))
+
+
+def input_calls(input, calls):
+    """Every sequence of so many calls of an input: runs of one tuple and of two, timestamps 1 and 2."""
+    each = [insert(input, 1), insert(input, 1, 1, 2), insert(input, 2), ("heartbeat", input, 2), ("close", input)]
+    for sequence in itertools.product(each, repeat=calls):
+        if all(may_follow(call, before) for before, call in itertools.pairwise(sequence)):
+            yield list(sequence)
+
+
+def programs(*calls, gets, get=GET, last=GET, parameters=SMALL, **options):
+    """Every program in which input k makes calls[k] calls and a reader `gets` gets, with more gets afterwards."""
+    after = [last] * (2 * sum(calls) + 1)
+    for sequences in itertools.product(*(list(input_calls(k, n)) for k, n in enumerate(calls))):
+        threads = [s for s in (*sequences, [get] * gets) if s]
+        yield Program("run_gate", threads, parameters=parameters, after=after, **options)
+
+
+@pytest.mark.parametrize("get", [GET, GET_RUN])
+def test_two_threads_of_two_calls(get):
+    assert judge_all(programs(2, 2, gets=0, get=get))["programs"] == 121
+    assert judge_all(programs(2, gets=2, get=get, parameters=(1, 1)))["programs"] == 11
+    assert judge_all(programs(2, 0, gets=2, get=get))["programs"] == 11
+
+
+@pytest.mark.parametrize("get", [GET, GET_RUN])
+def test_three_threads(get):
+    assert judge_all(programs(1, 1, gets=1, get=get))["programs"] == 25
+    assert judge_all(programs(1, 1, gets=2, get=get))["programs"] == 25
+    assert judge_all(programs(2, 1, gets=2, get=get))["programs"] == 55
+
+
+def two_readers(**options):
+    """Readers that leave the same runs, alone and while an input goes on."""
+    gets = [[("get", 0)] * 2, [("get", 1)] * 2]
+    after = [("get", 0), ("get", 1)] * 5
+    for inputs in ([], [[insert(0, 3)]], [[insert(0, 3)], [("heartbeat", 1, 4)]]):
+        yield Program("run_gate", [*gets, *inputs], TWO_READERS, before=BOTH_AT_1_AND_2, after=after, **options)
+
+
+def test_two_readers():
+    assert judge_all(two_readers())["executions"] > 5_000
+
+
+@pytest.mark.parametrize("talk", [False, True])
+def test_weak_memory(talk):
+    for get in (GET, GET_RUN):
+        assert judge_all(programs(1, 1, gets=1, get=get, weak=True, talk=talk), stale=3)["programs"] == 25
+        assert judge_all(programs(2, 0, gets=2, get=get, weak=True, talk=talk), stale=3)["programs"] == 11
+    judge_all(list(two_readers(weak=True, talk=talk))[:2], stale=2)
+
+
+def test_stopped_threads_and_failing_allocations():
+    other = {"parameters": TWO_READERS, "last": ("get", 1)}  # nobody can go on for a reader that stopped in a call
+    assert judge_all(programs(1, 1, gets=2, **other), kills=1)["executions"] > 1_000
+    assert judge_all(programs(2, 0, gets=2, **other), kills=1, failures=1)["programs"] == 11
+    assert judge_all(programs(1, 1, gets=1), failures=2)["programs"] == 25
+
+
+def test_lock_freedom():
+    """From every state, whoever is stalled, some call of the others ends within B steps."""
+    assert judge_all(programs(1, 1, gets=1), probe=True)["bound"] <= 5
+    assert judge_all(programs(2, 1, gets=2), probe=True)["bound"] <= 7
+    assert judge_all(list(two_readers())[:2], probe=True)["bound"] <= 7
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
+)
+def test_every_program_of_six_calls_on_three_threads(calls):
+    """Two inputs and a reader, up to three calls each: every schedule; stale loads as many as there can be."""
+    first, second, gets = calls
+    for get in (GET, GET_RUN):
+        judge_all(programs(first, second, gets=gets, get=get))
+        judge_all(programs(first, second, gets=gets, get=get, weak=True), stale=2)
+
+
+# ---- every memory order is needed ----
+
+
+def leaving(talk):
+    """Programs in which runs are read and freed while inputs and other readers go on."""
+    options = {"weak": True, "talk": talk}
+    yield Program("run_gate", [[insert(0, 1)], [insert(1, 1)], [GET]], SMALL, after=[GET], **options)
+    yield from list(two_readers(**options))[:1]
+
+
+ORDERS = stronger_than_relaxed(*leaving(talk=True))
+
+
+def test_which_orders_there_are():
+    assert ORDERS == [
+        ("run_holders_leave", "acquire"),
+        ("run_holders_leave", "release"),
+        ("run_link_publish", "relaxed"),
+        ("run_link_read", "relaxed"),
+    ]
+
+
+@pytest.mark.parametrize(("accessor", "order"), ORDERS)
+def test_every_order_is_needed(accessor, order):
+    """Even between threads that tell each other of their calls."""
+    bad = broken_by(accessor, order, leaving(talk=True), stale=2, executions=20_000)
+    assert bad is not None
+    assert len(bad.decisions) <= 4
