@@ -21,8 +21,8 @@ typedef struct {
   int64_t n;
   const int64_t *ts;
   const int32_t *key;
-  const double *value;   /* AVG and FIRST */
-  const uint8_t *counts; /* COUNT, if not NULL: whether the tuple counts; it makes its row all the same */
+  const double *value;          /* AVG and FIRST */
+  const uint8_t *counts;        /* COUNT, if not NULL: whether the tuple counts; it makes its row all the same */
   int64_t advance, panes, keys; /* a window is so many panes */
   int64_t *out_ts;
   int32_t *out_key;

@@ -20,8 +20,9 @@ def test_t_gate(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "t_gate.json").read_text())
-    measured = {(row["inputs"], row["design"]) for row in result["rows"]}
-    assert measured >= {(n, design) for n in (1, 3) for design in ("mq", "mq_lf", "t_gate")}
+    measured = {(row["timestamps"], row["inputs"], row["design"]) for row in result["rows"]}
+    designs = ("mq", "mq_lf", "t_gate", "run_gate", "run_gate_1", "heap")
+    assert measured >= {(t, n, design) for t in ("ties", "distinct") for n in (1, 3) for design in designs}
     assert all(row["million_tuples_per_second"]["low"] > 0 for row in result["rows"])
     assert {"date", "cpu", "cores", "cc", "load_at_start"} <= set(result["machine"])
-    assert "inputs  mq" in done.stdout
+    assert "timestamps: distinct" in done.stdout
