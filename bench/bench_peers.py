@@ -29,7 +29,6 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
-import os
 import platform
 import re
 import selectors
@@ -47,6 +46,7 @@ from peers import ALL, Peer
 from peers.case import Case
 
 import pystream as ps
+from pystream.evaluation.report import load_average, machine
 from pystream.queries import IP, MAIL, PAPER
 from pystream.reference import aggregate as oracle
 from pystream.sample import comments, smart_meters
@@ -332,19 +332,6 @@ def line(entry: Entry, ours: list[float]) -> str:
     return f"{start}{rate['median']:>10.3f} {spread:18}{ratio:>10}  {entry.verdict}"
 
 
-def machine() -> dict[str, Any]:
-    cpu = Path("/proc/cpuinfo")
-    names = [n for n in (cpu.read_text().splitlines() if cpu.exists() else []) if n.startswith("model name")]
-    return {
-        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "system": platform.platform(),
-        "cpu": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "load_at_start": os.getloadavg(),
-    }
-
-
 def start_all(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Process], dict[str, str]]:
     """The peers that are there, and why the others are not."""
     processes, absent = {}, {}
@@ -415,7 +402,8 @@ def main() -> None:
     if options.list:
         print("\n".join(f"{p.name:18} 1/{p.share:<4} {p.what}" for p in ALL.values()))
         return
-    about = machine()
+    about = machine() | {"date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds")}
+    about |= {"python": platform.python_version(), "load_at_start": load_average()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         processes, absent = start_all(options, folder)
@@ -425,7 +413,7 @@ def main() -> None:
         finally:
             for process in started.values():
                 process.end()
-    about |= {"load_at_end": os.getloadavg(), "versions": {n: p.versions for n, p in started.items()}}
+    about |= {"load_at_end": load_average(), "versions": {n: p.versions for n, p in started.items()}}
     about |= {"absent": absent, "rounds": options.rounds}
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
