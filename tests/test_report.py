@@ -17,6 +17,7 @@ from pystream.cli import main
 from pystream.cli import report as command
 from pystream.cli.doctor import Finding
 from pystream.evaluation.experiments import Plan
+from pystream.operator import DESIGNS
 from pystream.queries import PAPER
 from pystream.report import gather
 from pystream.report.chart import Bar, bars
@@ -87,8 +88,8 @@ def evaluation(tmp_path):
 
 @pytest.fixture
 def few_queries(monkeypatch):
-    """Two queries instead of twelve, one of which has a filter."""
-    monkeypatch.setattr(gather, "PAPER", {id: PAPER[id] for id in ("k-OS", "f-OI")})
+    """Three queries instead of twelve, two with different windows and one with a filter."""
+    monkeypatch.setattr(gather, "PAPER", {id: PAPER[id] for id in ("w-OS", "W-OS", "f-OI")})
 
 
 def run(*args: object, exit_code: int = 0):
@@ -120,7 +121,7 @@ def material(**changed: object) -> Material:
 def test_the_command(tmp_path, evaluation):
     out = tmp_path / "new" / "folder"
     shown = run("--out", out, "--evaluation", evaluation).output
-    assert "13 runs compared" in shown
+    assert "19 runs compared" in shown
     page = Reader((out / "index.html").read_text())
     assert page.open == []
     assert all(address.startswith("data:image/png;base64,") for address in page.fetched)
@@ -161,11 +162,11 @@ def test_designs_that_differ_fail_the_command_and_show(tmp_path, evaluation, mon
 
     def wrong(query, inputs, design):
         found = right(query, inputs, design=design)
-        return found.slice(1) if design == "runs" and query is PAPER["k-OS"].query else found
+        return found.slice(1) if design == "runs" and query is PAPER["w-OS"].query else found
 
     monkeypatch.setattr(gather.ps, "aggregate", wrong)
     shown = run("--out", tmp_path / "r", "--evaluation", evaluation, exit_code=1).output
-    assert shown.splitlines()[-1] == "Error: the designs differ on k-OS"
+    assert shown.splitlines()[-1] == "Error: the designs differ on w-OS"
     text = Reader((tmp_path / "r/index.html").read_text()).text
     assert text.count("DIFFERS") == 1
     assert "NOT EQUAL" in text
@@ -184,6 +185,15 @@ def test_what_is_no_evaluation_is_refused_before_anything_is_run(tmp_path, conte
 @pytest.mark.parametrize("args", [[], ["--out", "r", "--evaluation", "no such file"], ["--out"]])
 def test_usage(args):
     run(*args, exit_code=2)
+
+
+@pytest.mark.usefixtures("few_queries")
+def test_the_sample_tells_queries_apart():
+    """In a sample shorter than a window, windows of all sizes would hold the same."""
+    same = gather.compare_designs(lambda _steps: None)
+    assert [s.wrong for s in same] == [[], [], []]
+    assert len({s.right for s in same}) == 3
+    assert len(same[2].designs) == len(DESIGNS)
 
 
 # ---- what is on it ----

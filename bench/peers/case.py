@@ -32,19 +32,20 @@ class Case:
         """The columns that the query reads."""
         return ["ts", self.key, *([self.column] if self.column else []), *(["cmt"] if self.pattern else [])]
 
-    def whole(self) -> pa.Table:
-        """All inputs in one table, with only the columns that are needed.
+    def tables(self) -> list[pa.Table]:
+        """The inputs with only the columns that are needed.
 
         For first, a column `place` beside them: what orders tuples, (ts, input, position), as one number.
         """
         tables = [t.select(self.needed) for t in self.inputs]
-        if self.function == "first":
-            places = [
-                (t["ts"].to_numpy() << 40) + (i << 32) + np.arange(t.num_rows, dtype=np.int64)
-                for i, t in enumerate(tables)
-            ]
-            tables = [t.append_column("place", pa.array(p)) for t, p in zip(tables, places, strict=True)]
-        return pa.concat_tables(tables)
+        if self.function != "first":
+            return tables
+        places = [(t["ts"].to_numpy() << 40) + (i << 32) + np.arange(t.num_rows) for i, t in enumerate(tables)]
+        return [t.append_column("place", pa.array(p)) for t, p in zip(tables, places, strict=True)]
+
+    def whole(self) -> pa.Table:
+        """The same in one table."""
+        return pa.concat_tables(self.tables())
 
     def result(self, ts: Any, key: Any, value: Any) -> pa.Table:
         """A result from three arrays."""

@@ -26,21 +26,22 @@ def over_rows(case: Case) -> pl.Expr:
     return pl.col(case.column).mean() if case.function == "avg" else pl.col(case.column).first()
 
 
-def merged(frames: list[pl.LazyFrame]) -> pl.LazyFrame:
-    """In the order (ts, input, position): of equal keys, merge_sorted takes those of the left first."""
+def merged(frames: list[pl.LazyFrame], key: str) -> pl.LazyFrame:
+    """All rows, sorted; which of two rows with equal keys comes first is not said."""
     while len(frames) > 1:
         pairs = [frames[i : i + 2] for i in range(0, len(frames), 2)]
-        frames = [p[0].merge_sorted(p[1], key="ts") if len(p) == 2 else p[0] for p in pairs]
+        frames = [p[0].merge_sorted(p[1], key=key) if len(p) == 2 else p[0] for p in pairs]
     return frames[0]
 
 
 def dynamic(case: Case) -> Callable[[], pa.Table]:
-    frames = [pl.from_arrow(t.select(case.needed)).lazy() for t in case.inputs]
+    frames = [pl.from_arrow(t).lazy() for t in case.tables()]
+    key = "place" if case.function == "first" else "ts"
     # A key's first window is the one that begins at its first row, unless told that earlier ones hold the row too.
     step = {"every": f"{case.advance}i", "period": f"{case.size}i", "offset": f"{case.advance - case.size}i"}
 
     def run() -> pa.Table:
-        windows = merged(frames).set_sorted("ts").group_by_dynamic("ts", **step, group_by=case.key)
+        windows = merged(frames, key).set_sorted("ts").group_by_dynamic("ts", **step, group_by=case.key)
         out = windows.agg(over_rows(case).alias(case.function)).filter(pl.col("ts") >= 0)
         return out.select("ts", case.key, case.function).sort("ts", case.key).collect().to_arrow()
 

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from pystream.queries import PaperQuery
 
-#: The sample on which all designs are compared, with the oracle too, which is slow: so many tuples over so many inputs.
-SAMPLE_TUPLES, SAMPLE_INPUTS = 1_500, 3
+#: The sample on which all designs are compared, also with the oracle, which is slow: inputs, tuples, and the seconds
+#: they span, so that windows of all sizes come and go.
+SAMPLE = {"streams": 3, "tuples": 600, "span_s": 90}
 
 #: A measurement of under half a minute, if the machine has time.
 SHORT = Plan(
@@ -67,7 +68,7 @@ class Same:
 
 def compare_designs(advance: Callable[[int], None]) -> list[Same]:
     """Run every query with every design that can."""
-    streams = {name: make(SAMPLE_INPUTS, SAMPLE_TUPLES, seed=1) for name, make in _MAKERS.items()}
+    streams = {name: make(seed=1, **SAMPLE) for name, make in _MAKERS.items()}
     found = []
     for query in PAPER.values():
         inputs = streams[query.dataset]
