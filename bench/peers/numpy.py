@@ -1,8 +1,8 @@
 """NumPy, panes by hand.
 
 Where most keys occur in most panes (EC), an array of panes by keys is filled with bincount and summed over windows;
-where few do (SC), codes of (pane, key) are sorted and counted. That the inputs are in one array is made beforehand, and
-for first, that they are merged.
+where few do (SC), codes of (pane, key) are sorted and counted. For first, the first row of each (pane, key) is looked
+up in each input, and the earliest of those taken. That the inputs are in one array is made beforehand.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ PACKAGES = ("numpy",)
 #: Cells per row up to which the array is worth its memory.
 DENSE = 4
 
+#: A place behind all others.
+NEVER = np.iinfo(np.int64).max
+
 
 def over_windows(panes: Any, count: int) -> Any:
     """Sums over `count` panes that end with each pane, and with each of the count - 1 after the last."""
@@ -33,20 +36,27 @@ def over_windows(panes: Any, count: int) -> Any:
     return total[count:] - total[: len(panes)]  # of windows that start at pane 0, 1, ...
 
 
-def first_of_windows(case: Case, value: Any, code: Any, shape: tuple[int, int]) -> Any:
-    """The value of the first row in each window and key; rows are in order."""
-    first = np.full(shape[0] * shape[1], len(value))
-    first[code[::-1]] = np.arange(len(value))[::-1]  # of equal codes the last assignment stays
-    first = first.reshape(shape)
-    best = first.copy()
-    for back in range(1, case.panes):
-        np.minimum(best[:-back], first[back:], out=best[:-back])
-    return np.append(value, np.nan)[best]
+def first_of_windows(case: Case, columns: dict[str, Any], code: Any, shape: tuple[int, int]) -> Any:
+    """The value of the first row in each window and key."""
+    missing = len(code)
+    place, value = (np.append(columns[name], last) for name, last in (("place", NEVER), (case.column, np.nan)))
+    best = np.full(shape[0] * shape[1], missing)
+    end = 0
+    for t in case.inputs:
+        begin, end = end, end + t.num_rows
+        first = np.full(len(best), missing)
+        first[code[begin:end][::-1]] = np.arange(begin, end)[::-1]  # of equal codes the last assignment stays
+        best = np.where(place[first] < place[best], first, best)
+    panes = best.reshape(shape)
+    windows = panes.copy()
+    for later in range(1, case.panes):  # an earlier pane's row comes first, if there is one
+        windows[:-later] = np.where(windows[:-later] == missing, panes[later:], windows[:-later])
+    return value[windows]
 
 
 def dense(case: Case, columns: dict[str, Any], keys: int) -> pa.Table:
     pane = columns["ts"] // case.advance
-    shape = (int(pane[-1] if case.function == "first" else pane.max()) + 1, keys)
+    shape = (int(pane.max()) + 1, keys)
     code = pane * keys + columns[case.key]
     size = shape[0] * shape[1]
     counts = over_windows(np.bincount(code, minlength=size).reshape(shape), case.panes)
@@ -57,7 +67,7 @@ def dense(case: Case, columns: dict[str, Any], keys: int) -> pa.Table:
         sums = over_windows(np.bincount(code, columns[case.column], size).reshape(shape), case.panes)
         value = sums[window, key] / counts[window, key]
     else:
-        value = first_of_windows(case, columns[case.column], code, shape)[window, key]
+        value = first_of_windows(case, columns, code, shape)[window, key]
     return case.result(window * case.advance, key.astype(columns[case.key].dtype), value)
 
 
@@ -80,9 +90,7 @@ def sparse(case: Case, columns: dict[str, Any], keys: int) -> pa.Table:
 
 def panes(case: Case) -> Callable[[], pa.Table]:
     table = case.whole()
-    if case.function == "first":
-        table = table.take(np.argsort(table["place"].to_numpy()))
-    columns = {name: table[name].to_numpy() for name in ("ts", case.key, case.column) if name}
+    columns = {name: table[name].to_numpy() for name in table.column_names if name != "cmt"}
 
     def run() -> pa.Table:
         keys = int(columns[case.key].max()) + 1
