@@ -243,13 +243,13 @@ def test_threads_and_levels(measured, monkeypatch):
 
 
 def test_percentiles_are_taken_at_shares_of_what_was_sustained(measured):
-    evaluation = Evaluation(PLAN)
+    evaluation = Evaluation(replace(PLAN, factors=(0.5, 1.5)))
     evaluation.run()
     found = evaluation.results["latency"]
     assert {(e["query"], e["inputs"], e["design"]) for e in found} == {
         (q, 3, d) for q in PLAN.queries for d in ("auto", "sliced", "runs", "mq")
     }
-    for design, most in (("mq", 1e4), ("auto", 8e4)):  # sustained in the ladder of rates; and never in it: saturated
+    for design, most in (("runs", 3e4), ("auto", 8e4)):  # half of what it takes; not in the ladder: all
         own = [e for e in found if (e["query"], e["design"]) == ("k-OS", design)]
         assert [(e["share"], e["rate"]) for e in own] == [(s, s * most) for s in (0.1, 0.5, 0.8)]
         assert own[0]["latency_ms"]["p999"] == 2.5 * own[0]["rate"]
