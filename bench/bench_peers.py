@@ -315,7 +315,7 @@ def table(entries: list[Entry]) -> list[str]:
         ours = next((e.rates for e in mine if e.peer == OURS), [])
         size, advance = PAPER[query].query.window.ticks(None)
         lines += ["", f"{query}: {PAPER[query].function}, window {size}/{advance}, {inputs} inputs"]
-        lines += [f"  {'peer':18}{'rows':>11} {'M rows/s':>10} {'[quartiles]':18}{'auto is':>10}  result"]
+        lines += [f"  {'peer':18}{'rows':>11} {'M rows/s':>10} {'[quartiles]':20}{'auto is':>10}  result"]
         lines += [f"  {line(e, ours)}" for e in mine]
     return lines[1:]
 
@@ -324,12 +324,12 @@ def line(entry: Entry, ours: list[float]) -> str:
     start = f"{entry.peer:18}{entry.rows:>11,} "
     f = entry.figures(ours)
     if "rate" not in f:
-        return f"{start}{'':>10} {'':18}{'':>10}  {entry.verdict}"
+        return f"{start}{'':>10} {'':20}{'':>10}  {entry.verdict}"
     rate, times = f["rate"], f.get("ours_is")
-    spread = f"[{rate['low']:.3f} {rate['high']:.3f}]"
+    spread = f"[{rate['low']:.4g} {rate['high']:.4g}]"
     mark = "~" if times and times["low"] <= 1 <= times["high"] and entry.peer != OURS else ""
     ratio = f"{mark}{times['median']:.2f} x" if times else ""
-    return f"{start}{rate['median']:>10.3f} {spread:18}{ratio:>10}  {entry.verdict}"
+    return f"{start}{rate['median']:>10.4g} {spread:20}{ratio:>10}  {entry.verdict}"
 
 
 def start_all(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Process], dict[str, str]]:
