@@ -35,6 +35,7 @@ import selectors
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
@@ -88,7 +89,11 @@ class Process:
                 command, cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
             )
         mine = cls(peer, process, log, patience_s)
-        mine.versions = mine.answer()["versions"]
+        try:
+            mine.versions = mine.answer()["versions"]
+        except PeerError:
+            mine.end()
+            raise
         return mine
 
     def ask(self, **order: Any) -> dict[str, Any]:
@@ -127,7 +132,8 @@ class Process:
         """End it, with whatever it started that ends with it."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                pipe.close()
+                with suppress(OSError):  # what it was asked last and never read
+                    pipe.close()
         try:
             self.process.wait(timeout=20)
         except subprocess.TimeoutExpired:
@@ -217,6 +223,7 @@ class Entry:
     verdict: str = ""
     rates: list[float] = field(default_factory=list)  # million rows per second, by round
     cpu_ns: list[float] = field(default_factory=list)  # of the peer's own process, per row; not of a JVM beside it
+    failed: bool = False  # in some round: then it is not asked again, and its rounds are those before
 
     def figures(self, ours: list[float]) -> dict[str, Any]:
         """Median and quartiles, of the rate and of how many times faster ours is."""
@@ -243,12 +250,12 @@ class Contest:
 
     def run(self) -> list[Entry]:
         """Compare, then measure in turns."""
-        entries = {name: self.compare(p) for name, p in self.processes.items()}
+        entries = {name: self.compare(p) for name, p in list(self.processes.items())}  # who dies is dropped
         able = [name for name, e in entries.items() if e.verdict.startswith(("equal", "WRONG", "no result"))]
         for turn in range(self.options.rounds):
             for i in range(len(able)):
                 name = able[(turn + i) % len(able)]
-                if name in self.processes:
+                if name in self.processes and not entries[name].failed:
                     self.measure(entries[name])
         return list(entries.values())
 
@@ -288,18 +295,19 @@ class Contest:
         try:
             said = process.ask(run=True)
         except PeerError as error:
-            entry.verdict += f"; then {error}"
+            entry.verdict, entry.failed = f"{entry.verdict}; then {error}", True
             self.drop_if_dead(process)
             return
         entry.rates.append(entry.rows / said["seconds"] / 1e6)
         entry.cpu_ns.append(said["cpu_seconds"] / entry.rows * 1e9)
 
     def drop_if_dead(self, process: Process) -> None:
-        """A peer that ended takes part no more."""
+        """A peer that ended, or was given up, is started again for the next case."""
         try:
             process.process.wait(timeout=0.2)
         except subprocess.TimeoutExpired:
             return
+        process.end()
         self.processes.pop(process.peer.name, None)
 
 
@@ -332,20 +340,35 @@ def line(entry: Entry, ours: list[float]) -> str:
     return f"{start}{rate['median']:>10.4g} {spread:20}{ratio:>10}  {entry.verdict}"
 
 
-def start_all(options: argparse.Namespace, folder: Path) -> tuple[dict[str, Process], dict[str, str]]:
-    """The peers that are there, and why the others are not."""
-    processes, absent = {}, {}
-    for name in options.peers:
-        python = options.python.get(name, options.python.get(ALL[name].module, sys.executable))
-        try:
-            processes[name] = Process.start(ALL[name], python, folder, options.patience)
-        except (PeerError, OSError) as error:
-            absent[name] = str(error)
-            print(f"{name} is left out: {error}", file=sys.stderr)
-    return processes, absent
+@dataclass
+class Peers:
+    """Who takes part, who does not and why, and with which versions."""
+
+    options: argparse.Namespace
+    folder: Path
+    processes: dict[str, Process] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Start those that do not run and have not been found absent."""
+        pythons = self.options.python
+        for name in (n for n in self.options.peers if n not in self.processes and n not in self.absent):
+            python = pythons.get(name, pythons.get(ALL[name].module, sys.executable))
+            try:
+                self.processes[name] = Process.start(ALL[name], python, self.folder, self.options.patience)
+                self.versions[name] = self.processes[name].versions
+            except (PeerError, OSError) as error:
+                self.absent[name] = str(error)
+                print(f"{name} is left out: {error}", file=sys.stderr)
+
+    def end(self) -> None:
+        """End them all."""
+        for process in self.processes.values():
+            process.end()
 
 
-def contests(options: argparse.Namespace, processes: dict[str, Process], folder: Path) -> list[Entry]:
+def contests(options: argparse.Namespace, peers: Peers) -> list[Entry]:
     entries = []
     for inputs in options.inputs:
         for id in options.queries:
@@ -354,8 +377,9 @@ def contests(options: argparse.Namespace, processes: dict[str, Process], folder:
             wrong = check_ours(case)
             if wrong:
                 raise SystemExit(f"{id}: pystream differs from pystream/reference.py: {wrong}")
-            with tempfile.TemporaryDirectory(dir=folder) as scratch:
-                found = Contest(case, processes, options, Path(scratch)).run()
+            peers.start()
+            with tempfile.TemporaryDirectory(dir=peers.folder) as scratch:
+                found = Contest(case, peers.processes, options, Path(scratch)).run()
             print("\n".join(table(found)), flush=True)
             print(flush=True)
             entries += found
@@ -404,17 +428,14 @@ def main() -> None:
         return
     about = machine() | {"date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds")}
     about |= {"python": platform.python_version(), "load_at_start": load_average()}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        processes, absent = start_all(options, folder)
-        started = dict(processes)
+    with tempfile.TemporaryDirectory() as folder:
+        peers = Peers(options, Path(folder))
         try:
-            entries = contests(options, processes, folder)
+            entries = contests(options, peers)
         finally:
-            for process in started.values():
-                process.end()
-    about |= {"load_at_end": load_average(), "versions": {n: p.versions for n, p in started.items()}}
-    about |= {"absent": absent, "rounds": options.rounds}
+            peers.end()
+    about |= {"load_at_end": load_average(), "versions": peers.versions, "absent": peers.absent}
+    about |= {"rounds": options.rounds}
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
         rates = {(e.query, e.inputs): e.rates for e in entries if e.peer == OURS}

@@ -75,6 +75,29 @@ def test_counts_must_be_equal_not_nearly(bench_peers):
     assert bench_peers.differing_row(case, right, right.set_column(2, "count", pa.array([1e12 + 0.5])))
 
 
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo no such thing >&2", "ended: no such thing"),
+        ("exec sleep 60", "took longer than 0 s"),
+        ("""echo '{"absent": "no peer"}'""", "no peer"),
+        ("""echo '{"versions": {}}'; read order; echo '{"error": "too hard"}'""", "too hard"),
+        ("""echo '{"versions": {}}'""", "ended: without a word"),
+    ],
+)
+def test_a_peer_that_cannot_go_on_says_why(bench_peers, tmp_path, script, said):
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    patience_s = 0.2 if "sleep" in script else 60.0
+    process = None
+    with pytest.raises(bench_peers.PeerError, match=said):
+        process = bench_peers.Process.start(bench_peers.ALL["duckdb"], str(python), tmp_path, patience_s)
+        process.ask(run=True)
+    if process is not None:
+        process.end()
+
+
 @pytest.mark.deep
 def test_peers(tmp_path):
     """Those that the tests bring, on every query: all right, and everything is in the file."""
