@@ -17,9 +17,10 @@ it is timed all the same.
 
 What would make the numbers wrong. Slow peers get fewer rows (the column `rows`), the first of each input; rates are
 compared, and what a peer spends per run, not per row, weighs more then: give it more with --rows NAME=N. Other work on
-the machine: see the quartiles and the load average. Tuples much denser or sparser in time than these, because with few
-tuples per window and key it is the rows put out that cost. Preparations that favour a peer are not timed: its module
-says which.
+the machine: see the quartiles and the load average; processor time per row, of all threads, is steadier then, but does
+not show that threads run side by side, and that of a JVM is not seen. Tuples much denser or sparser in time than these,
+because with few tuples per window and key it is the rows put out that cost. Preparations that favour a peer are not
+timed: its module says which.
 
 Writes peers.json (all samples, machine, date, versions, load) and peers.txt, and prints the table.
 """
@@ -222,7 +223,7 @@ class Entry:
     rows: int
     verdict: str = ""
     rates: list[float] = field(default_factory=list)  # million rows per second, by round
-    cpu_ns: list[float] = field(default_factory=list)  # of the peer's own process, per row; not of a JVM beside it
+    cpu_ns: list[float] = field(default_factory=list)  # processor time of all its threads, per row
     failed: bool = False  # in some round: then it is not asked again, and its rounds are those before
 
     def figures(self, ours: list[float]) -> dict[str, Any]:
@@ -299,7 +300,8 @@ class Contest:
             self.drop_if_dead(process)
             return
         entry.rates.append(entry.rows / said["seconds"] / 1e6)
-        entry.cpu_ns.append(said["cpu_seconds"] / entry.rows * 1e9)
+        if not process.peer.jvm:
+            entry.cpu_ns.append(said["cpu_seconds"] / entry.rows * 1e9)
 
     def drop_if_dead(self, process: Process) -> None:
         """A peer that ended, or was given up, is started again for the next case."""
@@ -323,7 +325,7 @@ def table(entries: list[Entry]) -> list[str]:
         ours = next((e.rates for e in mine if e.peer == OURS), [])
         size, advance = PAPER[query].query.window.ticks(None)
         lines += ["", f"{query}: {PAPER[query].function}, window {size}/{advance}, {inputs} inputs"]
-        lines += [f"  {'peer':18}{'rows':>11} {'M rows/s':>10} {'[quartiles]':20}{'auto is':>10}  result"]
+        lines += [f"  {'peer':18}{'rows':>11} {'M rows/s':>10} {'[quartiles]':20}{'auto is':>10}{'cpu ns':>10}  result"]
         lines += [f"  {line(e, ours)}" for e in mine]
     return lines[1:]
 
@@ -332,12 +334,13 @@ def line(entry: Entry, ours: list[float]) -> str:
     start = f"{entry.peer:18}{entry.rows:>11,} "
     f = entry.figures(ours)
     if "rate" not in f:
-        return f"{start}{'':>10} {'':20}{'':>10}  {entry.verdict}"
+        return f"{start}{'':>51}  {entry.verdict}"
     rate, times = f["rate"], f.get("ours_is")
     spread = f"[{rate['low']:.4g} {rate['high']:.4g}]"
     mark = "~" if times and times["low"] <= 1 <= times["high"] and entry.peer != OURS else ""
     ratio = f"{mark}{times['median']:.2f} x" if times else ""
-    return f"{start}{rate['median']:>10.4g} {spread:20}{ratio:>10}  {entry.verdict}"
+    cpu = "" if f["cpu_ns"] is None else f"{f['cpu_ns']:,.0f}"
+    return f"{start}{rate['median']:>10.4g} {spread:20}{ratio:>10}{cpu:>10}  {entry.verdict}"
 
 
 @dataclass

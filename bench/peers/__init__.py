@@ -21,6 +21,7 @@ class Peer:
     name: str
     what: str
     share: int = 1  # it gets the first of so many parts of the rows: for the slow ones
+    jvm: bool = False  # it works in a process beside its own, whose processor time is not seen
 
     @property
     def module(self) -> str:
@@ -52,11 +53,13 @@ ALL = {
         Peer("polars-panes", "panes by hand, lazy"),
         Peer("pandas-panes", "panes by hand; pandas has no hopping windows by key"),
         Peer("numpy-panes", "panes by hand: bincount where dense, sorting where sparse"),
-        Peer("spark", "groupBy(window(...), key)", share=20),
-        Peer("spark-panes", "panes by hand, explode", share=20),
-        Peer("spark-streaming", "window() with a watermark, append, availableNow, parquet in memory", share=20),
-        Peer("flink", "HOP in streaming mode, which shares slices", share=20),
-        Peer("flink-panes", "panes by hand, batch mode", share=20),
+        Peer("spark", "groupBy(window(...), key)", share=20, jvm=True),
+        Peer("spark-panes", "panes by hand, explode", share=20, jvm=True),
+        Peer(
+            "spark-streaming", "window() with a watermark, append, availableNow, parquet in memory", share=20, jvm=True
+        ),
+        Peer("flink", "HOP in streaming mode, which shares slices", share=20, jvm=True),
+        Peer("flink-panes", "panes by hand, batch mode", share=20, jvm=True),
         Peer("bytewax", "fold_window, sliding", share=200),
         Peer("bytewax-panes", "batches of Arrow folded into panes, panes into windows by a stateful step", share=20),
         Peer("pathway", "windowby(sliding).reduce", share=100),
