@@ -50,7 +50,7 @@ UNORDERED_DESIGNS = tuple(CANNOT)
 UNSAVED_DESIGNS = ("sliced",)
 
 #: What "auto" stands for, the first that can run all functions: for operators, of which a snapshot may be wanted, and
-#: for `aggregate`, fastest first (bench/bench_peers.py).
+#: for `aggregate`, fastest first (bench/bench_pane_hive.py).
 AUTO = ("runs",)
 AUTO_AGGREGATE = ("sliced", "runs")
 
