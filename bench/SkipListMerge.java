@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 /**
  * S-Merge with Java's ConcurrentSkipListMap, for bench_t_gate.py; what s_merge.c does, with the same tuples.
  *
- * <pre>java SkipListMerge INPUTS TUPLES PENDING WARMUP_SECONDS</pre>
+ * <pre>java SkipListMerge ties|distinct INPUTS TUPLES PENDING WARMUP_SECONDS</pre>
  *
  * The map does not know which tuples are ready, so the output thread looks at the latest timestamps of all inputs for
  * each tuple: a cost linear in the number of inputs. It looks there first and at the map's first entry afterwards; the
@@ -34,7 +34,7 @@ public final class SkipListMerge {
   private final AtomicLongArray latest;
   private final AtomicLongArray out;
 
-  private SkipListMerge(int inputs, long tuples, long pending) {
+  private SkipListMerge(boolean ties, int inputs, long tuples, long pending) {
     this.inputs = inputs;
     this.each = tuples / inputs;
     this.pending = pending;
@@ -47,8 +47,9 @@ public final class SkipListMerge {
       long at = 0;
       for (int i = 0; i < each; i++) {
         random = mix(random + i);
-        if (Long.remainderUnsigned(random, 4) == 0) at++;
-        ts[k][i] = at;
+        if (!ties) at += 1 + Long.remainderUnsigned(random, 3);
+        else if (Long.remainderUnsigned(random, 4) == 0) at++;
+        ts[k][i] = ties ? at : at * inputs + k;
       }
     }
   }
@@ -129,14 +130,15 @@ public final class SkipListMerge {
 
   /** Warms up with runs of the same kind, then measures one. */
   public static void main(String[] args) throws InterruptedException {
-    int inputs = Integer.parseInt(args[0]);
-    long tuples = Long.parseLong(args[1]);
-    long pending = Long.parseLong(args[2]);
-    long until = System.nanoTime() + (long) (1e9 * Double.parseDouble(args[3]));
+    boolean ties = args[0].equals("ties");
+    int inputs = Integer.parseInt(args[1]);
+    long tuples = Long.parseLong(args[2]);
+    long pending = Long.parseLong(args[3]);
+    long until = System.nanoTime() + (long) (1e9 * Double.parseDouble(args[4]));
     do {
-      new SkipListMerge(inputs, tuples / 4, pending).run();
+      new SkipListMerge(ties, inputs, tuples / 4, pending).run();
     } while (System.nanoTime() < until);
     System.gc();
-    System.out.printf(Locale.ROOT, "%.6f%n", new SkipListMerge(inputs, tuples, pending).run());
+    System.out.printf(Locale.ROOT, "%.6f%n", new SkipListMerge(ties, inputs, tuples, pending).run());
   }
 }

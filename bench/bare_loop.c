@@ -1,7 +1,12 @@
 /*
- * bare_loop.c - the limit that bench_pane_hive.py compares with: one thread, arrays that are merged already, keys that
- * are small integers, one function, panes of one advance (size must be a multiple of it), no nulls, no checks, sums of
+ * bare_loop.c - the limit that bench_peers.py compares with: one thread, arrays that are merged already, keys that are
+ * small integers, one function, panes of one advance (size must be a multiple of it), no nulls, no checks, sums of
  * plain doubles. What a programmer would write by hand for just this query.
+ *
+ * bare_loop    few keys, most of them in every pane: panes are arrays by key, added up for every window
+ * bare_sparse  many keys, few in a window, COUNT alone: counts of the window go up with its newest pane and down with
+ *              its oldest; a bit per key tells which are there, so that rows come out in the order of keys
+ * bare_memory  the sum of an array: one pass over memory
  *
  * Windows come out as arrays ts, key, value; the number of rows is returned. Keys without tuples are left out.
  */
@@ -16,7 +21,8 @@ typedef struct {
   int64_t n;
   const int64_t *ts;
   const int32_t *key;
-  const double *value;
+  const double *value;          /* AVG and FIRST */
+  const uint8_t *counts;        /* COUNT, if not NULL: whether the tuple counts; it makes its row all the same */
   int64_t advance, panes, keys; /* a window is so many panes */
   int64_t *out_ts;
   int32_t *out_key;
@@ -105,4 +111,65 @@ int64_t bare_loop(const bare_job *j) {
   free(s.window_count);
   free(s.window_value);
   return row;
+}
+
+/* ---- many keys ---- */
+
+typedef struct {
+  int32_t *tuples, *counted; /* [keys], of the window */
+  uint64_t *there;           /* a bit per key: whether tuples is not 0 */
+} sparse_state;
+
+static int64_t put_out_sparse(const bare_job *j, const sparse_state *s, int64_t start, int64_t row) {
+  for (int64_t w = 0; w <= j->keys / 64; w++) {
+    for (uint64_t bits = s->there[w]; bits != 0; bits &= bits - 1) {
+      int64_t key = w * 64 + __builtin_ctzll(bits);
+      j->out_ts[row] = start;
+      j->out_key[row] = (int32_t)key;
+      j->out_value[row++] = s->counted[key];
+    }
+  }
+  return row;
+}
+
+static int64_t enter(const bare_job *j, sparse_state *s, int64_t i, int64_t end) {
+  for (; i < j->n && j->ts[i] < end; i++) {
+    int32_t key = j->key[i];
+    s->there[key / 64] |= UINT64_C(1) << key % 64;
+    s->tuples[key]++;
+    s->counted[key] += j->counts ? j->counts[i] : 1;
+  }
+  return i;
+}
+
+static int64_t leave(const bare_job *j, sparse_state *s, int64_t i, int64_t end) {
+  for (; i < j->n && j->ts[i] < end; i++) {
+    int32_t key = j->key[i];
+    if (--s->tuples[key] == 0) s->there[key / 64] &= ~(UINT64_C(1) << key % 64);
+    s->counted[key] -= j->counts ? j->counts[i] : 1;
+  }
+  return i;
+}
+
+int64_t bare_sparse(const bare_job *j) {
+  size_t keys = (size_t)j->keys;
+  sparse_state s = {calloc(keys, sizeof(int32_t)), calloc(keys, sizeof(int32_t)), calloc(keys / 64 + 1, 8)};
+  int64_t row = 0, entered = 0, left = 0;
+  for (int64_t window = 0; left < j->n; window++) {
+    entered = enter(j, &s, entered, (window + j->panes) * j->advance);
+    row = put_out_sparse(j, &s, window * j->advance, row);
+    left = leave(j, &s, left, (window + 1) * j->advance);
+  }
+  free(s.tuples);
+  free(s.counted);
+  free(s.there);
+  return row;
+}
+
+/* ---- no keys at all ---- */
+
+uint64_t bare_memory(const uint64_t *words, int64_t n) {
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += words[i];
+  return sum;
 }

@@ -1,24 +1,26 @@
-"""How fast S-Merge alone is, one tuple per call: T-Gate against queues and against Java's skip list.
+"""How fast S-Merge alone is: T-Gate and Run-Gate against queues, Java's skip list and a bare heap.
 
     python bench/bench_t_gate.py [--quick] [--inputs 1 5 20] [--rounds 7] [--out FOLDER]
 
 Goal: the paper's comparison of T-Gate with a skip list (the first figure of its evaluation: tuples sorted per second
 with 5, 10, 15 and 20 input streams; 2.2 against 1.5 million for 20, on 12 cores, both in Java), with the two queue
-designs beside it. The competitors get the same tuples, from one C or Java thread per input, and one thread takes them
-out in order:
+designs and our Run-Gate beside it. The competitors get the same tuples, from one C or Java thread per input, and one
+thread takes them out in order; twice, once with timestamps that many tuples share and once with no two alike:
 
-  t_gate      insert_tuple and get_next_ready_tuple of csrc/t_gate.c
+  t_gate      insert_tuple and get_next_ready_tuple of csrc/t_gate.c, a tuple per call
   mq          a queue with a mutex per input; the reader looks at all fronts for each tuple (csrc/queue.c)
   mq_lf       the same with Michael-Scott queues
+  run_gate    csrc/run_gate.c with 1,000 tuples per call: how batches are handed over
+  run_gate_1  the same with a tuple per call: what it costs to add single tuples
+  heap        one thread, no hand-over: a binary heap over arrays; what merging itself costs
   skip_list   ConcurrentSkipListMap with an explicit look at all inputs' latest timestamps for each tuple, as the paper
               describes it; in Java, after a warm-up; left out when no JDK is found
 
-Limits. It says nothing about the designs' later stages, nor about batches: a T-Gate of runs is another benchmark. The
-comparison with Java is one of languages and allocators too. With more threads than cores the operating system decides
-much of the result. Inputs run at most --pending tuples ahead, which bounds memory; a larger number gives T-Gate a
-longer list and the queues longer rings. What would make the numbers wrong: other work on the machine. Hence rounds in
-which the competitors take turns, their median and quartiles, and ratios to `mq` within a round; a ratio whose quartiles
-lie on both sides of 1 is marked "~": not significant.
+Limits. It says nothing about the designs' later stages. The comparison with Java is one of languages and allocators
+too. With more threads than cores the operating system decides much of the result. Inputs run at most --pending tuples
+ahead, which bounds memory; a larger number gives T-Gate a longer list and the queues longer rings. What would make the
+numbers wrong: other work on the machine. Hence rounds in which the competitors take turns, their median and quartiles,
+and ratios to `mq` within a round; a ratio whose quartiles lie on both sides of 1 is marked "~": not significant.
 
 Writes t_gate.json (all samples, machine, date, versions, load) and prints a table; with matplotlib (extra `bench`) also
 t_gate.png.
@@ -39,7 +41,8 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-C_DESIGNS = ("mq", "mq_lf", "t_gate")
+C_DESIGNS = ("mq", "mq_lf", "t_gate", "run_gate", "run_gate_1", "heap")
+TIMES = ("ties", "distinct")
 JAVA_DESIGN = "skip_list"
 FLAGS = ("-O3", "-DNDEBUG", "-std=c11", "-D_GNU_SOURCE")
 
@@ -62,10 +65,10 @@ def build(folder: Path) -> list[str]:
     return [*C_DESIGNS, JAVA_DESIGN]
 
 
-def measure(folder: Path, design: str, inputs: int, options: argparse.Namespace) -> float:
+def measure(folder: Path, design: str, times: str, inputs: int, options: argparse.Namespace) -> float:
     """Million tuples per second of one run."""
     tuples = options.tuples if design != JAVA_DESIGN else options.tuples // 2
-    arguments = (inputs, tuples, options.pending)
+    arguments = (times, inputs, tuples, options.pending)
     if design == JAVA_DESIGN:
         seconds = float(run("java", "-cp", folder, "SkipListMerge", *arguments, options.warmup))
     else:
@@ -73,14 +76,18 @@ def measure(folder: Path, design: str, inputs: int, options: argparse.Namespace)
     return 1e-6 * (tuples // inputs * inputs) / seconds
 
 
-def rounds(folder: Path, designs: list[str], options: argparse.Namespace) -> dict[int, dict[str, list[float]]]:
-    """Samples by inputs and design. In each round every design has a turn, and another one begins."""
-    samples: dict[int, dict[str, list[float]]] = {n: {d: [] for d in designs} for n in options.inputs}
+Samples = dict[str, dict[int, dict[str, list[float]]]]
+
+
+def rounds(folder: Path, designs: list[str], options: argparse.Namespace) -> Samples:
+    """Samples by kind of timestamps, inputs and design. In each round every design has a turn, and another begins."""
+    samples: Samples = {t: {n: {d: [] for d in designs} for n in options.inputs} for t in TIMES}
     for number in range(options.rounds):
-        for inputs in options.inputs:
-            for turn in range(len(designs)):
-                design = designs[(turn + number) % len(designs)]
-                samples[inputs][design].append(measure(folder, design, inputs, options))
+        for times in TIMES:
+            for inputs in options.inputs:
+                for turn in range(len(designs)):
+                    design = designs[(turn + number) % len(designs)]
+                    samples[times][inputs][design].append(measure(folder, design, times, inputs, options))
         print(f"round {number + 1} of {options.rounds}", flush=True)
     return samples
 
@@ -92,37 +99,45 @@ def spread(values: list[float]) -> tuple[float, float, float]:
     return ordered[round(quarter)], median(ordered), ordered[round(3 * quarter)]
 
 
-def summary(samples: dict[int, dict[str, list[float]]]) -> list[dict[str, Any]]:
-    rows = []
-    for inputs, designs in samples.items():
-        for design, values in designs.items():
-            low, middle, high = spread(values)
-            ratio = spread([v / base for v, base in zip(values, designs["mq"], strict=True)])
-            rows.append(
-                {
-                    "inputs": inputs,
-                    "design": design,
-                    "million_tuples_per_second": {"low": low, "median": middle, "high": high},
-                    "ratio_to_mq": {"low": ratio[0], "median": ratio[1], "high": ratio[2]},
-                    "significant": not ratio[0] <= 1 <= ratio[2],
-                }
-            )
-    return rows
+def summary(samples: Samples) -> list[dict[str, Any]]:
+    return [
+        row(times, inputs, design, values, designs["mq"])
+        for times, by_inputs in samples.items()
+        for inputs, designs in by_inputs.items()
+        for design, values in designs.items()
+    ]
+
+
+def row(times: str, inputs: int, design: str, values: list[float], base: list[float]) -> dict[str, Any]:
+    speed, ratio = spread(values), spread([v / b for v, b in zip(values, base, strict=True)])
+    names = ("low", "median", "high")
+    return {
+        "timestamps": times,
+        "inputs": inputs,
+        "design": design,
+        "million_tuples_per_second": dict(zip(names, speed, strict=True)),
+        "ratio_to_mq": dict(zip(names, ratio, strict=True)),
+        "significant": not ratio[0] <= 1 <= ratio[2],
+    }
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    designs = list(dict.fromkeys(row["design"] for row in rows))
-    lines = ["million tuples per second, median [quartiles], and the ratio to mq within a round", ""]
-    lines += [("inputs  " + "".join(f"{design:<32}" for design in designs)).rstrip()]
-    for inputs in dict.fromkeys(row["inputs"] for row in rows):
-        cells = [f"{inputs:>6}  "]
-        for row in (row for row in rows if row["inputs"] == inputs):
-            speed, ratio = row["million_tuples_per_second"], row["ratio_to_mq"]["median"]
-            mark = "" if row["significant"] or row["design"] == "mq" else "~"
-            cell = f"{speed['median']:.2f} [{speed['low']:.2f} {speed['high']:.2f}] x{mark}{ratio:.2f}"
-            cells.append(f"{cell:<32}")
-        lines.append("".join(cells).rstrip())
+    lines = ["million tuples per second, median [quartiles], and the ratio to mq within a round"]
+    for times in TIMES:
+        lines += ["", f"timestamps: {times}"]
+        mine = [row for row in rows if row["timestamps"] == times]
+        inputs = list(dict.fromkeys(row["inputs"] for row in mine))
+        lines += [("design      " + "".join(f"{f'{n} inputs':<32}" for n in inputs)).rstrip()]
+        for design in dict.fromkeys(row["design"] for row in mine):
+            cells = [cell(row) for row in mine if row["design"] == design]
+            lines.append(f"{design:<12}" + "".join(f"{c:<32}" for c in cells).rstrip())
     return "\n".join(lines)
+
+
+def cell(row: dict[str, Any]) -> str:
+    speed, ratio = row["million_tuples_per_second"], row["ratio_to_mq"]["median"]
+    mark = "" if row["significant"] or row["design"] == "mq" else "~"
+    return f"{speed['median']:.2f} [{speed['low']:.2f} {speed['high']:.2f}] x{mark}{ratio:.2f}"
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
@@ -132,24 +147,38 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
     except ImportError:
         print("no plot: pip install 'pystream[bench]' brings matplotlib")
         return
-    figure = Figure(figsize=(6, 3.8), layout="constrained")
-    axes = figure.subplots()
-    styles = {"t_gate": ("o", "-"), "mq": ("s", "--"), "mq_lf": ("^", "--"), "skip_list": ("x", ":")}
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    for axes, times in zip(figure.subplots(1, len(TIMES)), TIMES, strict=True):
+        draw(axes, [row for row in rows if row["timestamps"] == times])
+        axes.set_title(f"S-Merge, timestamps: {times}")
+    figure.savefig(path, dpi=150)
+    print(f"figure in {path}")
+
+
+STYLES = {
+    "t_gate": ("o", "-"),
+    "run_gate": ("D", "-"),
+    "run_gate_1": ("d", "-"),
+    "mq": ("s", "--"),
+    "mq_lf": ("^", "--"),
+    "heap": ("+", ":"),
+    "skip_list": ("x", ":"),
+}
+
+
+def draw(axes: Any, rows: list[dict[str, Any]]) -> None:
     for design in dict.fromkeys(row["design"] for row in rows):
         mine = [row for row in rows if row["design"] == design]
         inputs = [row["inputs"] for row in mine]
         speeds = [row["million_tuples_per_second"] for row in mine]
         middle = [s["median"] for s in speeds]
         errors = [[s["median"] - s["low"] for s in speeds], [s["high"] - s["median"] for s in speeds]]
-        marker, line = styles[design]
+        marker, line = STYLES[design]
         axes.errorbar(inputs, middle, errors, label=design, marker=marker, linestyle=line, capsize=3)
-    axes.set(xlabel="inputs", ylabel="million tuples/s (median, quartiles)", title="S-Merge, one tuple per call")
+    axes.set(xlabel="inputs", ylabel="million tuples/s (median, quartiles)", yscale="log")
     axes.set_xticks(sorted({row["inputs"] for row in rows}))
-    axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=150)
-    print(f"figure in {path}")
 
 
 def machine() -> dict[str, Any]:
@@ -198,7 +227,7 @@ def main() -> None:
         "warmup": options.warmup,
     }
     rows = summary(samples)
-    result = {"benchmark": "S-Merge, one tuple per call", "machine": about, "settings": settings, "rows": rows}
+    result = {"benchmark": "S-Merge", "machine": about, "settings": settings, "rows": rows}
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "t_gate.json").write_text(json.dumps({**result, "samples": samples}, indent=1) + "\n")
     print(table(rows))

@@ -1,16 +1,22 @@
 /*
- * s_merge.c - S-Merge alone, one tuple per call, for bench_t_gate.py: an input thread per input, one output thread.
+ * s_merge.c - S-Merge alone, for bench_t_gate.py: an input thread per input, one output thread.
  *
- *   s_merge t_gate|mq|mq_lf INPUTS TUPLES PENDING
+ *   s_merge DESIGN ties|distinct INPUTS TUPLES PENDING
  *
- * t_gate  T-Gate
- * mq      a queue behind a mutex per input; the output thread looks at the fronts of all of them for each tuple
- * mq_lf   the same with the queues of Michael and Scott
+ * t_gate      T-Gate, a tuple per call
+ * mq          a queue behind a mutex per input, a tuple per call; the output thread looks at the fronts of all of them
+ *             for each tuple
+ * mq_lf       the same with the queues of Michael and Scott
+ * run_gate    Run-Gate, RUN_TUPLES tuples per call
+ * run_gate_1  Run-Gate, a tuple per call
+ * heap        no threads and no hand-over: a binary heap over arrays that are there already; the limit of merging
  *
- * TUPLES in all; an input waits while PENDING of its tuples have not come out. Prints the seconds from the moment all
- * threads are ready to the last tuple out. Ends with 1 if a tuple is missing, doubled or out of order.
+ * ties: four tuples of an input share a timestamp on average, and inputs share theirs. distinct: no two tuples share
+ * one. TUPLES in all; an input waits while PENDING of its tuples have not come out. Prints the seconds from the moment
+ * all threads are ready to the last tuple out. Ends with 1 if a tuple is missing, doubled or out of order.
  */
 #include "queue.h"
+#include "run_gate.h"
 #include "t_gate.h"
 
 #include <sched.h>
@@ -19,7 +25,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { INPUTS_MAX = 64, TELL_EVERY = 64 };
+enum { INPUTS_MAX = 64, TELL_EVERY = 64, RUN_TUPLES = 1000 };
+typedef enum { T_GATE, MQ, MQ_LF, RUN_GATE, RUN_GATE_1, HEAP, DESIGNS } design_name;
+
+static const char *const NAMES[DESIGNS] = {"t_gate", "mq", "mq_lf", "run_gate", "run_gate_1", "heap"};
 
 typedef struct {
   _Atomic int64_t n;
@@ -27,18 +36,20 @@ typedef struct {
 } counter;
 
 typedef struct {
-  const char *design;
+  design_name design;
+  bool ties;
   int32_t inputs;
   int64_t each, pending;
   t_gate *gate;
+  run_gate runs;
   queue queue[INPUTS_MAX];
   batch *batch[INPUTS_MAX];
   int64_t *ts[INPUTS_MAX];
   counter out[INPUTS_MAX]; /* tuples of the input that have come out, told now and then */
   _Atomic int32_t ready;
-} run;
+} contest;
 
-static run r;
+static contest r;
 
 static void check(bool right, const char *what) {
   if (right) return;
@@ -54,8 +65,8 @@ static void make_input(int32_t k) {
   int64_t ts = 0;
   for (int64_t i = 0; i < r.each; i++) {
     random = hash_mix(random + (uint64_t)i);
-    ts += random % 4 == 0; /* four tuples a second on average, per input */
-    r.ts[k][i] = ts;
+    ts += r.ties ? random % 4 == 0 : 1 + (int64_t)(random % 3); /* a few tuples a second, or one in a few */
+    r.ts[k][i] = r.ties ? ts : ts * r.inputs + k;
   }
   r.batch[k] = calloc(1, sizeof(batch) + sizeof(column));
   r.batch[k]->columns[0] = (column){.type = PS_I64, .values = r.ts[k]};
@@ -75,43 +86,70 @@ static int64_t wait_for_room(int32_t k, int64_t sent) {
   return out + r.pending;
 }
 
-static void *feed(void *argument) {
-  int32_t k = (int32_t)(intptr_t)argument;
-  int64_t room = 0;
+static void feed_one(int32_t k, int64_t i) {
   ps_fault fault;
-  wait_for_start();
-  for (int64_t i = 0; i < r.each; i++) {
-    if (i >= room) room = wait_for_room(k, i);
-    if (r.gate) {
-      uint64_t payload[2] = {(uint64_t)i, 0};
-      check(t_gate_insert_tuple(r.gate, k, r.ts[k][i], payload, &fault) == PS_OK, "not inserted");
-    } else {
-      queue_enqueue(&r.queue[k], r.batch[k], i);
-    }
+  uint64_t payload[2] = {(uint64_t)i, 0};
+  if (r.design == T_GATE) {
+    check(t_gate_insert_tuple(r.gate, k, r.ts[k][i], payload, &fault) == PS_OK, "not inserted");
+  } else {
+    queue_enqueue(&r.queue[k], r.batch[k], i);
   }
-  if (r.gate) {
+}
+
+static void feed_run(int32_t k, int64_t from, int64_t n) {
+  run *made = run_gate_reserve(&r.runs);
+  check(made != NULL, "no memory");
+  run_gate_insert_run(&r.runs, k, made, r.ts[k] + from, n, NULL);
+}
+
+static void feed_end(int32_t k) {
+  if (r.design == T_GATE) {
     t_gate_close(r.gate, k);
+  } else if (r.design == RUN_GATE || r.design == RUN_GATE_1) {
+    run *made = run_gate_reserve(&r.runs);
+    check(made != NULL, "no memory");
+    run_gate_close(&r.runs, k, made);
   } else {
     queue_close(&r.queue[k]);
   }
+}
+
+static void *feed(void *argument) {
+  int32_t k = (int32_t)(intptr_t)argument;
+  bool runs = r.design == RUN_GATE || r.design == RUN_GATE_1;
+  int64_t room = 0, step = r.design == RUN_GATE ? RUN_TUPLES : 1;
+  wait_for_start();
+  for (int64_t i = 0; i < r.each; i += step) {
+    int64_t n = r.each - i < step ? r.each - i : step;
+    if (i + n > room) room = wait_for_room(k, i + n - 1);
+    if (runs) {
+      feed_run(k, i, n);
+    } else {
+      feed_one(k, i);
+    }
+  }
+  feed_end(k);
   return NULL;
 }
 
 /* ---- output ---- */
 
+/* Tuples of one input, one after the other. */
 typedef struct {
-  int64_t ts;
   int32_t input;
+  const int64_t *ts;
+  int64_t n;
 } taken;
 
 static ps_code take_from_gate(taken *t) {
-  t_gate_tuple tuple;
+  static t_gate_tuple tuple;
   ps_code code = t_gate_get_next_ready_tuple(r.gate, 0, &tuple);
-  if (code == PS_OK) *t = (taken){tuple.ts, tuple.input};
+  if (code == PS_OK) *t = (taken){tuple.input, &tuple.ts, 1};
   return code;
 }
 
 static ps_code take_from_queues(taken *t) {
+  static int64_t ts;
   position best = {QUEUE_DRAINED, INT64_MAX};
   int32_t which = 0;
   for (int32_t k = 0; k < r.inputs; k++) {
@@ -119,46 +157,111 @@ static ps_code take_from_queues(taken *t) {
     if (p.state != QUEUE_DRAINED && (best.state == QUEUE_DRAINED || p.ts < best.ts)) best = p, which = k;
   }
   if (best.state != QUEUE_TUPLE) return best.state == QUEUE_DRAINED ? PS_END : PS_EMPTY;
-  *t = (taken){queue_dequeue(&r.queue[which]).ts, which};
+  ts = queue_dequeue(&r.queue[which]).ts;
+  *t = (taken){which, &ts, 1};
   return PS_OK;
 }
 
+static ps_code take_from_runs(taken *t) {
+  run_slice slice;
+  ps_code code = run_gate_get_next_ready_run(&r.runs, 0, &slice);
+  if (code == PS_OK) *t = (taken){slice.input, slice.ts + slice.from, slice.n};
+  return code;
+}
+
+/* ---- the heap: places[0] is the input whose next tuple is the first of all ---- */
+
+static struct {
+  int32_t places[INPUTS_MAX], size;
+  int64_t next[INPUTS_MAX]; /* position by input */
+} heap;
+
+static bool earlier(int32_t a, int32_t b) {
+  int64_t x = r.ts[a][heap.next[a]], y = r.ts[b][heap.next[b]];
+  return x < y || (x == y && a < b);
+}
+
+static void sink(int32_t place) {
+  int32_t moved = heap.places[place];
+  for (int32_t child; (child = 2 * place + 1) < heap.size; place = child) {
+    if (child + 1 < heap.size && earlier(heap.places[child + 1], heap.places[child])) child++;
+    if (!earlier(heap.places[child], moved)) break;
+    heap.places[place] = heap.places[child];
+  }
+  heap.places[place] = moved;
+}
+
+static void heap_init(void) {
+  for (int32_t k = 0; k < r.inputs && r.each > 0; k++) heap.places[heap.size++] = k;
+  for (int32_t place = heap.size / 2 - 1; place >= 0; place--) sink(place);
+}
+
+static ps_code take_from_heap(taken *t) {
+  if (heap.size == 0) return PS_END;
+  int32_t k = heap.places[0];
+  *t = (taken){k, &r.ts[k][heap.next[k]], 1};
+  if (++heap.next[k] == r.each) heap.places[0] = heap.places[--heap.size];
+  if (heap.size > 0) sink(0);
+  return PS_OK;
+}
+
+/* ---- reading ---- */
+
+static ps_code take(taken *t) {
+  switch (r.design) {
+    case T_GATE: return take_from_gate(t);
+    case RUN_GATE:
+    case RUN_GATE_1: return take_from_runs(t);
+    case HEAP: return take_from_heap(t);
+    default: return take_from_queues(t);
+  }
+}
+
+static void tell(int32_t k, int64_t had, int64_t n) {
+  if (had / TELL_EVERY != (had - n) / TELL_EVERY) atomic_store(&r.out[k].n, had);
+}
+
 static void read_all(void) {
-  int64_t had[INPUTS_MAX] = {0};
-  taken last = {-1, 0}, t = {0};
-  ps_code code;
-  while ((code = r.gate ? take_from_gate(&t) : take_from_queues(&t)) != PS_END) {
+  int64_t had[INPUTS_MAX] = {0}, ts = -1;
+  int32_t input = 0;
+  taken t = {0};
+  for (ps_code code; (code = take(&t)) != PS_END;) {
     if (code == PS_EMPTY) {
       for (int32_t k = 0; k < r.inputs; k++) atomic_store(&r.out[k].n, had[k]);
       sched_yield();
       continue;
     }
-    check(t.ts > last.ts || (t.ts == last.ts && t.input >= last.input), "out of order");
-    last = t;
-    if (++had[t.input] % TELL_EVERY == 0) atomic_store(&r.out[t.input].n, had[t.input]);
+    for (int64_t i = 0; i < t.n; i++) { /* a reader touches every tuple, however many it is given at once */
+      check(t.ts[i] > ts || (t.ts[i] == ts && t.input >= input), "out of order");
+      ts = t.ts[i], input = t.input;
+    }
+    had[t.input] += t.n;
+    tell(t.input, had[t.input], t.n);
   }
   for (int32_t k = 0; k < r.inputs; k++) check(had[k] == r.each, "not every tuple came out once");
 }
 
 /* ---- a run ---- */
 
+static bool has_queues(void) { return r.design == MQ || r.design == MQ_LF; }
+
 static void make(void) {
-  bool gate = !strcmp(r.design, "t_gate"), lock_free = !strcmp(r.design, "mq_lf");
-  if (!gate && !lock_free && strcmp(r.design, "mq") != 0) exit(2);
   t_gate_options options = {.inputs = r.inputs, .readers = 1};
-  if (gate) check(t_gate_new(&options, &r.gate) == PS_OK, "no memory");
+  if (r.design == T_GATE) check(t_gate_new(&options, &r.gate) == PS_OK, "no memory");
+  if (r.design == RUN_GATE || r.design == RUN_GATE_1) check(run_gate_init(&r.runs, r.inputs, 1), "no memory");
   for (int32_t k = 0; k < r.inputs; k++) {
     make_input(k);
-    if (gate) continue;
-    check(queue_init(&r.queue[k], lock_free ? QUEUE_LOCK_FREE : QUEUE_MUTEX), "no memory");
+    if (!has_queues()) continue;
+    check(queue_init(&r.queue[k], r.design == MQ_LF ? QUEUE_LOCK_FREE : QUEUE_MUTEX), "no memory");
     check(queue_reserve(&r.queue[k], r.pending + 1), "no memory");
   }
 }
 
 static void unmake(void) {
-  t_gate_free(r.gate);
+  if (r.design == T_GATE) t_gate_free(r.gate);
+  if (r.design == RUN_GATE || r.design == RUN_GATE_1) run_gate_free(&r.runs);
   for (int32_t k = 0; k < r.inputs; k++) {
-    if (!r.gate) queue_free(&r.queue[k]);
+    if (has_queues()) queue_free(&r.queue[k]);
     free(r.batch[k]);
     free(r.ts[k]);
   }
@@ -170,13 +273,16 @@ static double seconds(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-int main(int argc, char **argv) {
-  if (argc != 5) return 2;
-  r.design = argv[1];
-  r.inputs = atoi(argv[2]);
-  r.pending = atoll(argv[4]);
-  if (r.inputs < 1 || r.inputs > INPUTS_MAX || r.pending < 2 * TELL_EVERY) return 2;
-  r.each = atoll(argv[3]) / r.inputs;
+static void merge_by_heap(void) {
+  make();
+  double start = seconds();
+  heap_init();
+  read_all();
+  printf("%.6f\n", seconds() - start);
+  unmake();
+}
+
+static void merge_by_threads(void) {
   make();
   pthread_t ids[INPUTS_MAX];
   for (int32_t k = 0; k < r.inputs; k++) {
@@ -189,5 +295,21 @@ int main(int argc, char **argv) {
   printf("%.6f\n", seconds() - start);
   for (int32_t k = 0; k < r.inputs; k++) pthread_join(ids[k], NULL);
   unmake();
+}
+
+int main(int argc, char **argv) {
+  if (argc != 6) return 2;
+  while (r.design < DESIGNS && strcmp(argv[1], NAMES[r.design]) != 0) r.design++;
+  r.ties = !strcmp(argv[2], "ties");
+  r.inputs = atoi(argv[3]);
+  r.pending = atoll(argv[5]);
+  if (r.design == DESIGNS || (!r.ties && strcmp(argv[2], "distinct") != 0)) return 2;
+  if (r.inputs < 1 || r.inputs > INPUTS_MAX || r.pending < 2 * RUN_TUPLES) return 2;
+  r.each = atoll(argv[4]) / r.inputs;
+  if (r.design == HEAP) {
+    merge_by_heap();
+  } else {
+    merge_by_threads();
+  }
   return 0;
 }

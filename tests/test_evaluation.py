@@ -125,7 +125,7 @@ def test_latency_of_rows_whose_arrival_is_known():
     due = workload.latest_due(schedule, rows["ts"].to_numpy(), rows["meter"].to_numpy().astype(np.int64), 30)
     batches = [(float(d) + 0.25, rows.slice(i, 1).to_batches()[0]) for i, d in enumerate(due)]
     found = measure._latency(setup, workload, schedule, batches)
-    assert found == pytest.approx({"mean": 250.0, "median": 250.0, "p99": 250.0, "max": 250.0})
+    assert found == pytest.approx({"mean": 250.0, "p50": 250.0, "p99": 250.0, "p999": 250.0, "max": 250.0})
     assert measure._latency(setup, workload, schedule, []) is None
 
 
@@ -171,7 +171,16 @@ def test_windows_that_come_all_at_once_count_from_the_beginning_of_the_phase():
 @pytest.fixture
 def measured(monkeypatch):
     """Measurements that come from a table: what each design takes, with a round that is half as fast."""
-    takes = {"mq": 1e4, "mq-lf": 2e4, "tuml-sc": 3e4, "tuml-mc": 5e3, "wiml": 4e4, "runs": 6e4, "sliced": 9e4}
+    takes = {
+        "mq": 1e4,
+        "mq-lf": 2e4,
+        "tuml-sc": 3e4,
+        "tuml-mc": 5e3,
+        "wiml": 4e4,
+        "runs": 6e4,
+        "sliced": 9e4,
+        "auto": 8e4,
+    }
     calls = []
 
     def fake(setup, workload, rate, phases):
@@ -179,7 +188,8 @@ def measured(monkeypatch):
         most = takes[setup.design] * (setup.threads or 1)
         slow = 0.5 if sum(c[:4] == calls[-1][:4] for c in calls) == 2 else 1.0
         throughput = most * slow if rate is None else min(rate, most)
-        latency = None if rate is None else {"mean": rate, "median": rate, "p99": 2 * rate, "max": 3 * rate}
+        shape = {"mean": 1, "p50": 1, "p99": 2, "p999": 2.5, "max": 3}
+        latency = None if rate is None else {name: times * rate for name, times in shape.items()}
         return Point(rate, throughput, rate is not None and throughput >= rate, 1, latency, 0.5, None, 0.25)
 
     monkeypatch.setattr(experiments, "measure", fake)
@@ -232,6 +242,23 @@ def test_threads_and_levels(measured, monkeypatch):
     assert [e["levels"] for e in evaluation.results["levels"]] == [1, 3]
 
 
+def test_percentiles_are_taken_at_shares_of_what_was_sustained(measured):
+    evaluation = Evaluation(replace(PLAN, factors=(0.5, 1.5)))
+    evaluation.run()
+    found = evaluation.results["latency"]
+    assert {(e["query"], e["inputs"], e["design"]) for e in found} == {
+        (q, 3, d) for q in PLAN.queries for d in ("auto", "sliced", "runs", "mq")
+    }
+    for design, most in (("runs", 3e4), ("auto", 8e4)):  # half of what it takes; not in the ladder: all
+        own = [e for e in found if (e["query"], e["design"]) == ("k-OS", design)]
+        assert [(e["share"], e["rate"]) for e in own] == [(s, s * most) for s in (0.1, 0.5, 0.8)]
+        assert own[0]["latency_ms"]["p999"] == 2.5 * own[0]["rate"]
+
+
+def test_percentiles_only_of_designs_that_were_asked_for(measured):
+    assert replace(PLAN, designs=("mq", "wiml")).percentile_cells() == [("k-OS", "mq"), ("k-OI", "mq")]
+
+
 def test_every_point_is_counted_once(measured):
     counted = []
     evaluation = Evaluation(PLAN, counted.append)
@@ -245,6 +272,7 @@ def test_a_budget_shortens_measurements(measured, monkeypatch):
     clock = itertools.count(0.0, 1.0)  # every look at the clock finds a second gone
     monkeypatch.setattr(experiments.time, "perf_counter", lambda: next(clock))
     plan = Plan(queries=("k-OI",), designs=("mq",), inputs=(2,), rounds=5, factors=(0.5,), seconds=9, budget=60)
+    plan = replace(plan, percentiles=())
     Evaluation(plan).run()
     totals = [call[4].total for call in measured]
     assert totals[0] == pytest.approx(59 / 6 - experiments.OVERHEAD_S, abs=0.7)
@@ -260,6 +288,7 @@ def test_a_budget_that_is_used_up_leaves_one_round(measured, monkeypatch):
     assert sum(counted) == PLAN.points()
     assert {len(e["saturated"]["rounds"]) for e in evaluation.results["designs"]} == {1}
     assert evaluation.results["designs"][-1]["sustained"] is None
+    assert evaluation.results["latency"] == []
 
 
 def test_the_quick_form_fits_into_three_minutes():
@@ -305,6 +334,7 @@ def test_tables(measured, monkeypatch):
     monkeypatch.setattr(command, "Plan", lambda: PLAN)
     shown = invoke("--query", "k-OS", "--query", "k-OI").stdout
     assert "3.00 (3.00 - 3.00)" in shown
+    assert "p99.9" in shown
     assert "tuml-mc with more update threads" in shown
     assert "Levels of the lists" in shown
     assert "load average" in shown

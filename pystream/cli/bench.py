@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pystream.cli.console import progress, stdout
+from pystream.cli.console import progress, stdout, write_whole
 from pystream.evaluation.experiments import QUICK, Evaluation, Plan
 from pystream.evaluation.plot import plot
 from pystream.evaluation.report import document, load_average, tables
@@ -43,7 +43,7 @@ def bench(quick: bool, out: Path | None, picture: Path | None, **chosen: Any) ->
         finally:  # what there is after Ctrl-C is worth keeping
             result = document(evaluation, load, perf_counter() - started)
             if out is not None:
-                _write(out, json.dumps(result, indent=1) + "\n")
+                write_whole(out, json.dumps(result, indent=1) + "\n")
     console = stdout()
     for listing in tables(result):
         console.print(listing)
@@ -52,10 +52,3 @@ def bench(quick: bool, out: Path | None, picture: Path | None, **chosen: Any) ->
     console.print(f"{result['seconds']:.0f} s; load average {loads[0]} at the start, {loads[1]} at the end")
     if picture is not None:
         plot(result, picture)
-
-
-def _write(out: Path, text: str) -> None:
-    """Write whole or not at all."""
-    scratch = out.with_name(f".{out.name}.writing")
-    scratch.write_text(text)
-    scratch.replace(out)

@@ -11,6 +11,8 @@ last rate that it sustained is its throughput under load.
               ratio to `mq` is that within a round; the median and the lowest and highest of the rounds are given. A
               ratio whose rounds lie on both sides of 1 is marked as not significant.
 - sustained   the highest rate that was kept up, and the latency there; all rates that were tried, with their latency.
+- latency     50th, 99th and 99.9th percentile at 10, 50 and 80 % of the highest rate that was sustained, for our
+              designs and `mq`, with the most inputs. What waiting for the other inputs' batches adds: see the limits.
 - durations   processor time per tuple of the input threads (in `add`), the update threads and the output thread.
 - threads     `tuml-mc` with more and more update threads.
 - levels      heights of the lists; the paper's is 3.

@@ -42,6 +42,8 @@ class Plan:
     inputs: tuple[int, ...] = (5, 10, 15, 20)
     threads: tuple[int, ...] = (1, 2, 4, 8, 12)
     levels: tuple[int, ...] = (1, 3, 6, 8)
+    percentiles: tuple[str, ...] = ("auto", "sliced", "runs", BASELINE)  # designs whose latency is looked at closely
+    shares: tuple[float, ...] = (0.1, 0.5, 0.8)  # of the highest rate, for those
     factors: tuple[float, ...] = (0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5)
     rounds: int = 5
     seconds: float = 3.0  # of one measurement
@@ -68,6 +70,11 @@ class Plan:
         queries = [q for q in ("k-OS", "k-OI") if q in self.queries]
         return [(q, d) for q in queries for d in self.allowed(q) if d in LEVELLED]
 
+    def percentile_cells(self) -> list[tuple[str, str]]:
+        """Queries and designs for percentiles; `auto` is among them unless only some designs were asked for."""
+        also = ["auto"] if set(self.designs) == set(DESIGNS) else []
+        return [(q, d) for q in self.queries for d in self.percentiles if d in [*also, *self.allowed(q)]]
+
     def points(self) -> int:
         """At most so many measurements."""
         setups = sum(len(designs) for _, _, designs in self.cells())
@@ -75,6 +82,7 @@ class Plan:
             setups * (self.rounds + len(self.factors))
             + len(self.thread_cells()) * len(self.threads) * self.rounds
             + len(self.level_cells()) * len(self.levels) * self.rounds
+            + len(self.percentile_cells()) * (len(self.shares) + 1)
         )
 
     def estimate(self) -> float:
@@ -108,7 +116,7 @@ class Evaluation:
     plan: Plan
     advance: Callable[[int], None] = lambda _points: None
     results: dict[str, list[dict[str, Any]]] = field(
-        default_factory=lambda: {"designs": [], "threads": [], "levels": []}
+        default_factory=lambda: {"designs": [], "latency": [], "threads": [], "levels": []}
     )
     complete: bool = False
 
@@ -122,6 +130,8 @@ class Evaluation:
         """Measure everything."""
         for query, inputs, designs in self.plan.cells():
             self._compare(query, inputs, designs)
+        for query, design in self.plan.percentile_cells():
+            self._percentiles(query, design)
         for query, inputs in self.plan.thread_cells():
             self._threads(query, inputs)
         for query, design in self.plan.level_cells():
@@ -193,6 +203,26 @@ class Evaluation:
                 break
         self._count(len(self.plan.factors) - len(points))
         return sorted(points, key=lambda p: p.rate or 0.0)
+
+    def _percentiles(self, query: str, design: str) -> None:
+        """Latency at shares of the highest rate, with the most inputs."""
+        if self._left() <= 0:
+            self._count(len(self.plan.shares) + 1)
+            return
+        setup, inputs = Setup(PAPER[query], design), max(self.plan.inputs)
+        most = self._highest_rate(setup, inputs)
+        for share in self.plan.shares:
+            point = self._measure(setup, inputs, max(RATE_MIN, share * most))
+            entry = {"query": query, "inputs": inputs, "design": design, "share": share, "highest_rate": most}
+            self.results["latency"].append({**entry, **point.as_dict()})
+
+    def _highest_rate(self, setup: Setup, inputs: int) -> float:
+        """What was sustained; where nothing was, or nothing was tried, what comes out of injectors that never pause."""
+        for e in self.results["designs"]:
+            if (e["query"], e["inputs"], e["design"]) == (setup.query.id, inputs, setup.design):
+                self._count(1)
+                return float(e["sustained"]["rate"] if e["sustained"] else e["saturated"]["median"])
+        return self._measure(setup, inputs).throughput
 
     def _threads(self, query: str, inputs: int) -> None:
         setups = [Setup(PAPER[query], "tuml-mc", threads=n) for n in self.plan.threads]

@@ -29,6 +29,9 @@ KEPT_UP = 0.95
 #: Arrivals that make a line.
 LINE_BATCHES = 5
 
+#: Shares of the rows, in per cent, whose latency is at most the one given.
+PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
+
 #: Rows whose latency is looked up, evenly spread over the measuring phase.
 LATENCY_ROWS = 50_000
 
@@ -219,7 +222,7 @@ def _throughput(reader: _Reader, begin: float, end: float) -> float:
 def _latency(
     setup: Setup, workload: Workload, schedule: Schedule, batches: list[tuple[float, pa.RecordBatch]]
 ) -> dict[str, float] | None:
-    """Mean, median, 99th percentile and highest latency of the rows, in milliseconds."""
+    """Mean, percentiles and highest latency of the rows, in milliseconds."""
     rows = sum(b.num_rows for _, b in batches)
     if not rows:
         return None
@@ -230,7 +233,6 @@ def _latency(
     latency = 1e3 * (arrived - workload.latest_due(schedule, start, key, size))
     return {
         "mean": float(latency.mean()),
-        "median": float(np.median(latency)),
-        "p99": float(np.percentile(latency, 99)),
+        **{name: float(np.percentile(latency, percent)) for name, percent in PERCENTILES.items()},
         "max": float(latency.max()),
     }

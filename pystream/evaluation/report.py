@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pystream
 from pystream import _native
 from pystream.cli.console import table
+from pystream.evaluation.measure import PERCENTILES
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,7 +70,9 @@ def document(evaluation: Evaluation, load_at_start: list[float] | None, seconds:
 def tables(result: dict[str, Any]) -> list[Table]:
     """The document's results as tables."""
     found = result["results"]
-    return [_designs(found["designs"]), *(_scaling(what, found[what]) for what in ("threads", "levels") if found[what])]
+    latency = [_latency(found["latency"])] if found["latency"] else []
+    scaling = [_scaling(what, found[what]) for what in ("threads", "levels") if found[what]]
+    return [_designs(found["designs"]), *latency, *scaling]
 
 
 def _kilo(value: float) -> str:
@@ -107,6 +110,24 @@ def _designs(entries: list[dict[str, Any]]) -> Table:
         durations = [_us(e[name]) for name in ("input_us", "update_us", "output_us")]
         saturated = _kilo(e["saturated"]["median"])
         listing.add_row(e["query"], str(e["inputs"]), e["design"], saturated, _ratio(ratio), *kept, *durations)
+    return listing
+
+
+def _latency(entries: list[dict[str, Any]]) -> Table:
+    listing = table("Latency at a share of the highest rate that was sustained: ms; thousand tuples/s")
+    for name in ("query", "inputs", "design"):
+        listing.add_column(name)
+    for name in ("share", "rate", "p50", "p99", "p99.9"):
+        listing.add_column(name, justify="right", no_wrap=True)
+    listing.add_column("")
+    last = None
+    for e in entries:
+        if last not in (None, (e["query"], e["inputs"])):
+            listing.add_section()
+        last = (e["query"], e["inputs"])
+        row = [e["query"], str(e["inputs"]), e["design"], f"{e['share']:.0%}", _kilo(e["rate"])]
+        ms = [f"{e['latency_ms'][name]:.2f}" if e["latency_ms"] else "" for name in PERCENTILES]
+        listing.add_row(*row, *ms, "" if e["sustained"] else "not kept up")
     return listing
 
 
