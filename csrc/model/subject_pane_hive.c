@@ -81,7 +81,7 @@ static void output(object *o, int64_t start, model_answer *answer) {
   bool made = false, put = false;
   for (int tries = 0; !put && tries < TRIES; tries++) {
     made = made || out_rows_init(&rows, 3, NULL);
-    put = made && pane_hive_combine(&o->hive, start, &rows, &fault) == PS_OK;
+    put = made && pane_hive_combine(&o->hive, &rows, &fault) == PS_OK;
   }
   assert(put);
   answer_with(answer, start);
@@ -93,13 +93,12 @@ static void output(object *o, int64_t start, model_answer *answer) {
 }
 
 static void get(object *o, model_answer *answer) {
-  int64_t start = 0;
-  ps_code code = o->lost ? PS_NO_MEMORY : pane_hive_next(&o->hive, &start);
+  ps_code code = o->lost ? PS_NO_MEMORY : pane_hive_next(&o->hive);
   o->lost = code == PS_NO_MEMORY;
   answer_with(answer, code);
   if (code != PS_OK) return;
-  output(o, start, answer);
-  o->lost = pane_hive_drop(&o->hive, start) != PS_OK;
+  output(o, (int64_t)(o->hive.window.due - o->hive.plan.windows.size), answer);
+  o->lost = pane_hive_drop(&o->hive) != PS_OK;
 }
 
 static void call(void *subject_object, int32_t operation, const int64_t *a, model_answer *answer) {
