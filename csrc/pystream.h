@@ -20,11 +20,11 @@ typedef enum {
   PS_NO_MEMORY,  /* an allocation failed */
   PS_NO_THREAD,  /* the system refused to start a thread */
   PS_DISORDER,   /* a timestamp below the input's latest, or negative: ps_fault says where */
-  PS_TWICE,      /* two rows of a key have the same ts, stream and position, and first or last must choose */
   PS_CLOSED,     /* the input or the whole operator takes nothing more */
   PS_OVERFLOW,   /* a sum of integers left int64: ps_fault says in which window and aggregate */
   PS_UDF_FAILED, /* a native udf gave a code other than 0: ps_fault says which, and in which window and aggregate */
   PS_CORRUPT,    /* load: not what save gives for this query */
+  PS_TWICE,      /* two rows of a key have the same ts, stream and position, and first or last must choose */
   PS_PAUSED      /* never leaves the core: a step gave way to a pause */
 } ps_code;
 
