@@ -46,7 +46,7 @@ PROGRAMS = {
     "run_gate": [*test_model_run_gate.programs(2, 2, gets=2), *test_model_run_gate.leaving(talk=True)],
     "pane_hive": [*test_model_pane_hive.programs(2, 2, gets=2), *test_model_pane_hive.reusing(talk=True)],
     "queue": [*test_model_queue.programs(2, 2)],
-    "doorbell": [*test_model_doorbell.programs(2, 3)],
+    "doorbell": [*test_model_doorbell.programs(2, 3), test_model_doorbell.WOKEN],
     "ledger": [*test_model_ledger.programs(2, 1, [("put", 2)])],
 }
 

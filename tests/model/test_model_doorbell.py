@@ -36,6 +36,10 @@ def test_who_sleeps_is_woken(weak):
         assert judge(Program("doorbell", [*threads, [RING]], weak=weak, talk=weak), stale=1).whole
 
 
+#: The worker sleeps first.
+WOKEN = Program("doorbell", [[TAKE, SLEEP], [PUT]])
+
+
 def test_who_is_never_rung_for_sleeps_for_ever():
     found = explore(Program("doorbell", [[TAKE, SLEEP], []]))
     assert (found.verdict, found.bad) == ("endless", 1)
