@@ -97,6 +97,7 @@ QUICK = Plan(
     threads=(1, 2, 4),
     levels=(1, 3, 6),
     factors=(0.5, 0.8, 1.0),
+    percentiles=("auto", BASELINE),
     rounds=3,
     seconds=0.7,
     budget=150.0,
