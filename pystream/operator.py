@@ -46,7 +46,7 @@ ORDERED = ("first", "last", "udf", "native_udf")
 CANNOT = {"wiml": ORDERED, "sliced": ("udf", "native_udf")}
 UNORDERED_DESIGNS = tuple(CANNOT)
 
-#: What "auto" stands for, fastest first (bench/bench_pane_hive.py): the first that can run all functions.
+#: What "auto" stands for, fastest first (bench/bench_peers.py): the first that can run all functions.
 AUTO = ("sliced", "runs")
 
 
