@@ -136,6 +136,8 @@ int64_t ps_fold_bytes(const ps_fold *f) {
 
 int64_t ps_fold_entries(const ps_fold *f) { return f->n; }
 
+int64_t ps_fold_keys(const ps_fold *f) { return f->keys_known; }
+
 /* ---- room ---- */
 
 /* A hash table of so many slots, filled by the caller. NULL when out of memory. */
