@@ -94,6 +94,7 @@ ps_code ps_fold_new(const ps_query *query, int32_t stream, int32_t position, int
   if (!f) return PS_NO_MEMORY;
   f->windows = (pane_windows){(uint64_t)query->size, (uint64_t)query->advance};
   f->reciprocal = UINT64_MAX / f->windows.advance;
+  f->behind = f->windows.size % f->windows.advance;
   f->keys = query->keys;
   f->columns = query->columns;
   f->stream = stream;
@@ -134,6 +135,8 @@ int64_t ps_fold_bytes(const ps_fold *f) {
 }
 
 int64_t ps_fold_entries(const ps_fold *f) { return f->n; }
+
+int64_t ps_fold_keys(const ps_fold *f) { return f->keys_known; }
 
 /* ---- room ---- */
 
@@ -220,12 +223,16 @@ bool fold_number_keys(ps_fold *f, const batch *b) {
 
 /* ---- finding ---- */
 
+/* ts / advance. */
+static inline uint64_t period_of(const ps_fold *f, uint64_t ts) {
+  uint64_t advance = f->windows.advance, period = (uint64_t)((uint128)ts * f->reciprocal >> 64);
+  return period + (ts - period * advance >= advance); /* it was too small by 1, or right */
+}
+
 /* The slice of a timestamp, without its number. Edges lie at the multiples of the advance and, from the end of the
    first window on, as far behind them as the size is behind a multiple. */
-static fold_slice slice_around(const ps_fold *f, uint64_t ts) {
-  uint64_t advance = f->windows.advance, behind = f->windows.size % advance;
-  uint64_t period = (uint64_t)((uint128)ts * f->reciprocal >> 64); /* too small by 1, or right */
-  period += ts - period * advance >= advance;
+static fold_slice slice_around(const ps_fold *f, uint64_t ts, uint64_t period) {
+  uint64_t advance = f->windows.advance, behind = f->behind;
   uint64_t start = period * advance, end = start + behind;
   fold_slice s = {.begin = start, .length = advance, .covered = true};
   if (behind == 0 || end < f->windows.size) return s;
@@ -241,7 +248,11 @@ static fold_slice slice_around(const ps_fold *f, uint64_t ts) {
 
 /* The slice of a timestamp, which gets a number if it has none. Slices in no window have none. */
 static fold_slice slice_of(ps_fold *f, uint64_t ts) {
-  fold_slice s = slice_around(f, ts);
+  uint64_t period = period_of(f, ts);
+  fold_slice *near = &f->near[period % FOLD_NEAR], s = *near;
+  if (ts - s.begin < s.length) return s;
+  s = slice_around(f, ts, period);
+  *near = s;
   if (!s.covered) return s;
   uint64_t i = hash_mix(s.begin), mask = (uint64_t)f->slice_slots - 1;
   while (f->slice_slot[i & mask] && f->begin[f->slice_slot[i & mask] - 1] != s.begin) i++;
@@ -250,7 +261,7 @@ static fold_slice slice_of(ps_fold *f, uint64_t ts) {
     f->begin[f->slices++] = s.begin;
     f->slice_slot[i & mask] = (uint32_t)f->slices;
   }
-  s.high = (uint64_t)(f->slice_slot[i & mask] - 1) << 32;
+  near->high = s.high = (uint64_t)(f->slice_slot[i & mask] - 1) << 32;
   return s;
 }
 
@@ -276,6 +287,7 @@ typedef struct {
   uint64_t pair[FOLD_BLOCK];
   uint64_t hash[FOLD_BLOCK]; /* of those that the hash table may be asked for */
   bool fresh[FOLD_BLOCK];
+  bool all_fresh;
 } pairs;
 
 static int64_t find_pairs(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, pairs *p,
@@ -283,12 +295,14 @@ static int64_t find_pairs(ps_fold *f, const int64_t *ts, const uint32_t *numbers
   fold_slice now = f->now;
   uint64_t mask = (uint64_t)f->slots - 1;
   int64_t n = 0;
+  p->all_fresh = true;
   for (int64_t i = 0; i < rows; i++) {
     if (__builtin_expect((uint64_t)ts[i] - now.begin >= now.length, 0)) now = slice_of(f, (uint64_t)ts[i]);
     if (__builtin_expect(!now.covered, 0)) continue;
     uint64_t pair = p->pair[n] = now.high | numbers[i];
     p->fresh[n] = now.fresh;
     if (!now.fresh) { /* most of its places in memory are far apart: ask for all before the first is needed */
+      p->all_fresh = false;
       p->hash[n] = hash_mix(pair);
       __builtin_prefetch(&f->slot[p->hash[n] & mask]);
     }
@@ -298,21 +312,41 @@ static int64_t find_pairs(ps_fold *f, const int64_t *ts, const uint32_t *numbers
   return n;
 }
 
-void fold_find(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, fold_picked *out) {
-  pairs p;
-  int64_t before = f->n, known = f->n;
+/* All slices are fresh: without a branch on whether the pair is new, which would be hard to predict. */
+static void find_fresh(ps_fold *f, const pairs *p, fold_picked *out) {
   fold_entry *entry = f->entry;
-  uint32_t *recent = f->recent;
-  out->n = find_pairs(f, ts, numbers, rows, &p, out->at);
+  uint32_t *recent = f->recent, n = (uint32_t)f->n;
   for (int64_t i = 0; i < out->n; i++) {
-    uint32_t number = (uint32_t)p.pair[i], e = recent[number];
-    if (__builtin_expect(e >= known || entry[e].pair != p.pair[i], 0)) {
-      e = p.fresh[i] ? new_entry(f, p.pair[i]) : entry_of(f, p.pair[i], p.hash[i]);
-      recent[number] = e;
-      known = f->n;
+    uint32_t number = (uint32_t)p->pair[i], e = recent[number];
+    uint32_t is_new = (uint32_t)(e >= n) | (uint32_t)(entry[e].pair != p->pair[i]); /* 1 or 0; below as a mask */
+    e ^= (e ^ n) & (0 - is_new);
+    entry[e].pair = p->pair[i];
+    entry[e].rows &= (int64_t)is_new - 1;
+    recent[number] = out->entry[i] = e;
+    n += is_new;
+  }
+  f->n = n;
+}
+
+static void find_any(ps_fold *f, const pairs *p, fold_picked *out) {
+  uint64_t mask = (uint64_t)f->slots - 1;
+  for (int64_t i = 0; i < out->n; i++) {
+    int64_t ahead = i + 8; /* its slot has come by now; where that points to is on its way when its turn comes */
+    if (ahead < out->n && !p->fresh[ahead]) __builtin_prefetch(&f->entry[f->slot[p->hash[ahead] & mask]]);
+    uint32_t number = (uint32_t)p->pair[i], e = f->recent[number];
+    if (e >= f->n || f->entry[e].pair != p->pair[i]) {
+      e = p->fresh[i] ? new_entry(f, p->pair[i]) : entry_of(f, p->pair[i], p->hash[i]);
+      f->recent[number] = e;
     }
     out->entry[i] = e;
   }
+}
+
+void fold_find(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, fold_picked *out) {
+  pairs p;
+  int64_t before = f->n;
+  out->n = find_pairs(f, ts, numbers, rows, &p, out->at);
+  (p.all_fresh ? find_fresh : find_any)(f, &p, out);
   for (int32_t i = 0; i < f->functions.n; i++) {
     fold_column *c = &f->column[i];
     if (c->size) memset((uint8_t *)c->states + (size_t)before * c->size, 0, (size_t)(f->n - before) * c->size);
@@ -394,6 +428,12 @@ static void move_entries(ps_fold *f, const uint32_t *slice) {
   f->indexed = 0;
 }
 
+/* Their numbers do not hold any more. */
+static void forget_slices(ps_fold *f) {
+  f->now = (fold_slice){0};
+  memset(f->near, 0, sizeof f->near);
+}
+
 /* The slices that stay get new numbers; slice[old] is the new number + 1, or 0. */
 static void move_slices(ps_fold *f, uint64_t begin, uint32_t *slice) {
   int64_t kept = 0;
@@ -405,7 +445,7 @@ static void move_slices(ps_fold *f, uint64_t begin, uint32_t *slice) {
     slice[i] = (uint32_t)kept;
   }
   f->slices = kept;
-  f->now = (fold_slice){0};
+  forget_slices(f);
 }
 
 bool fold_drop_before(ps_fold *f, uint64_t begin) {
@@ -444,7 +484,7 @@ bool fold_clear(ps_fold *f) {
   f->slices = f->slices_capacity = f->slice_slots = f->n = f->indexed = f->capacity = f->slots = 0;
   f->recent_capacity = 0;
   f->strings_length = f->strings_capacity = f->wide = f->total = 0;
-  f->now = (fold_slice){0};
+  forget_slices(f);
   return init_keys(f);
 }
 

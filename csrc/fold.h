@@ -36,6 +36,8 @@
 #define FOLD_BLOCK 1024 /* rows that are taken in at a time: their entries and values stay in the first-level cache */
 #endif
 
+#define FOLD_NEAR 64 /* slices between which rows may go to and fro at little cost: a power of two */
+
 /* No run gets there, and counts, sums and what is computed from them do not overflow below it. */
 #define FOLD_ROWS_MAX (INT64_C(1) << 62)
 
@@ -83,6 +85,7 @@ typedef struct combine_pass combine_pass;
 struct ps_fold {
   pane_windows windows;
   uint64_t reciprocal; /* 2^64 / advance: dividing by it is a multiplication and a correction */
+  uint64_t behind;     /* size % advance */
   aggregates functions;
   int32_t keys, columns;
   ps_type *column_types;    /* of the rows */
@@ -96,6 +99,7 @@ struct ps_fold {
   key_numbers numbers;
   int64_t keys_known, key_bytes; /* as far as they were counted */
   fold_slice now;
+  fold_slice near[FOLD_NEAR]; /* slices looked at before, by the advance that they lie in */
   uint64_t *begin;
   int64_t slices, slices_capacity;
   uint32_t *slice_slot; /* hash table: slice number + 1; 0: empty */

@@ -363,4 +363,6 @@ uint64_t ps_fold_start(const ps_fold *fold);
 void ps_fold_clear(ps_fold *fold);
 
 int64_t ps_fold_entries(const ps_fold *fold);
+int64_t ps_fold_keys(
+    const ps_fold *fold); /* keys met since it was made or cleared: they are not dropped with entries */
 int64_t ps_fold_bytes(const ps_fold *fold); /* about how much memory it holds */

@@ -491,6 +491,11 @@ class FoldHandle:
         return int(lib.ps_fold_entries(self._fold))
 
     @property
+    def keys(self) -> int:
+        """How many keys are known, held or not."""
+        return int(lib.ps_fold_keys(self._fold))
+
+    @property
     def bytes(self) -> int:
         """About how much memory is held."""
         return int(lib.ps_fold_bytes(self._fold))

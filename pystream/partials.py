@@ -52,6 +52,9 @@ PIECE_ROWS = 1 << 16
 #: Rows of a batch of partials or windows, about.
 BATCH_ROWS = 1 << 16
 
+#: Keys without partials that a Combine may know: so few that they do not matter.
+KEYS_SPARE = 1 << 12
+
 _PLACED = ("first", "last")
 _PLACE = ("ts", "stream", "position")
 
@@ -202,9 +205,19 @@ class Combine:
                     wire = self._handle.get_windows(until, BATCH_ROWS, plan.wire_schema)
                 except _native.Fault as fault:
                     raise self._partials.window_error(fault) from None
-            if wire is None:
-                return
+                if wire is None:
+                    self._forget_keys()
+                    return
             yield plan.finish(plan.typed(wire))
+
+    def _forget_keys(self) -> None:
+        """Begin anew with what is held, if most keys that C knows are not among it."""
+        if self._finished or self._handle.keys < KEYS_SPARE + 4 * self._handle.entries:
+            return
+        handle = self._partials.handle(self._handle.start)
+        for batch in self._partials.export(self._handle):
+            handle.add_partials(self._partials.load(batch), held=True)
+        self._handle = handle
 
     def held(self) -> Iterator[pa.RecordBatch]:
         """What is held for windows to come, as partials, one per (slice, key)."""

@@ -458,6 +458,20 @@ def test_what_a_fold_holds_is_bounded():
     assert_same(pa.Table.from_batches(combine(query, table.schema, partials)), want)
 
 
+def test_what_a_combine_holds_is_bounded():
+    """Ever new keys come and go, some stay; what has gone leaves nothing behind."""
+    query = ps.Query(ps.Window(20, 10), "k", {"n": ps.count(), "last": ps.max("k")})
+    table = pa.table({"ts": np.arange(40_000) // 50, "k": [f"key {i if i % 7 else 0}" for i in range(40_000)]})
+    whole, windows, most = Combine(query, table.schema), [], 0
+    for start in range(0, 40_000, 2000):
+        whole.add(single(query, table.slice(start, 2000)))
+        windows += whole.advance(table["ts"][start + 1999].as_py())
+        most = max(most, whole._handle.keys)
+    windows += whole.finish()
+    assert most < 12_000  # of 34,000
+    assert_same(table_of(whole, windows), ps.aggregate(query, [table]))
+
+
 @pytest.mark.parametrize("step", ["fold", "export", "load", "windows"])
 def test_out_of_memory_at_every_place(step, failing_memory, nothing_left):
     rng = np.random.default_rng(2)
