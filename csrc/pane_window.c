@@ -86,8 +86,13 @@ static bool reserve_totals(pane_window *w, int64_t limit) {
 bool pane_window_enter(pane_window *w, pane *node) {
   const pane_plan *plan = w->plan;
   packed p = pane_packed(node);
-  if (!reserve_totals(w, node->limit) || !roster_list(&w->roster, p.keys, p.n)) return false;
-  for (int64_t i = 0; i < p.n; i++) w->rows[p.keys[i]] += p.rows[i];
+  if (!reserve_totals(w, node->limit)) return false;
+  int64_t *rows = w->rows;
+  for (int64_t i = 0; i < p.n; i++) {
+    uint32_t k = p.keys[i]; /* keys with rows are listed: those without may have been struck off */
+    if (__builtin_expect(rows[k] == 0, 0) && !roster_list(&w->roster, &k, 1)) return false;
+    rows[k] += p.rows[i];
+  }
   uint8_t *at = p.columns;
   for (int32_t a = 0; a < plan->functions->n; a++) {
     partial_list list = packed_next(&p, plan->kinds[a], a, &at);

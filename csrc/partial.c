@@ -182,11 +182,32 @@ static inline bool bytes_max_better(const bytes_partial *a, const bytes_partial 
     return name##_better(back, front) ? back : front;                                      \
   }
 
+/* The last is of the newest slice that has one: when that leaves, none is left. */
+#define NEWEST(name, state)                                                         \
+  static bool name##_enter(const partial_totals *t, const partial_list *list) {     \
+    state *total = t->total;                                                        \
+    const state *from = list->partials;                                             \
+    for (int64_t i = 0; i < list->n; i++) {                                         \
+      state *to = &total[list->keys[i]];                                            \
+      if (name##_better(&from[i], to)) *to = from[i];                               \
+    }                                                                               \
+    return true;                                                                    \
+  }                                                                                 \
+  static bool name##_leave(const partial_totals *t, const partial_list *list) {     \
+    state *total = t->total;                                                        \
+    const state *from = list->partials;                                             \
+    for (int64_t i = 0; i < list->n; i++) {                                         \
+      state *to = &total[list->keys[i]];                                            \
+      if (to->when == from[i].when && to->input == from[i].input) *to = (state){0}; \
+    }                                                                               \
+    return true;                                                                    \
+  }
+
 STACKED(least, least_partial)
 STACKED(first, placed_partial)
-STACKED(last, placed_partial)
+NEWEST(last, placed_partial)
 STACKED(bytes_first, bytes_partial)
-STACKED(bytes_last, bytes_partial)
+NEWEST(bytes_last, bytes_partial)
 STACKED(bytes_min, bytes_partial)
 STACKED(bytes_max, bytes_partial)
 /* NOLINTEND(bugprone-macro-parentheses) */
@@ -201,6 +222,9 @@ STACKED(bytes_max, bytes_partial)
    .push = name##_push,                  \
    .pop = name##_pop}
 
+#define NEWEST_KIND(name, state, bytes) \
+  {.size = sizeof(state), .is_bytes = (bytes), .enter = name##_enter, .leave = name##_leave}
+
 static const partial_kind rows_kind = {0};
 static const partial_kind count_kind = {.size = sizeof(int64_t), .enter = count_enter, .leave = count_leave};
 static const partial_kind integer_kind = {
@@ -211,12 +235,12 @@ static const partial_kind float_kind = {
 static const partial_kind value_kinds[PS_FUNCTIONS] = {[PS_MIN] = STACKED_KIND(least, least_partial, false),
                                                        [PS_MAX] = STACKED_KIND(least, least_partial, false),
                                                        [PS_FIRST] = STACKED_KIND(first, placed_partial, false),
-                                                       [PS_LAST] = STACKED_KIND(last, placed_partial, false)};
+                                                       [PS_LAST] = NEWEST_KIND(last, placed_partial, false)};
 
 static const partial_kind bytes_kinds[PS_FUNCTIONS] = {[PS_MIN] = STACKED_KIND(bytes_min, bytes_partial, true),
                                                        [PS_MAX] = STACKED_KIND(bytes_max, bytes_partial, true),
                                                        [PS_FIRST] = STACKED_KIND(bytes_first, bytes_partial, true),
-                                                       [PS_LAST] = STACKED_KIND(bytes_last, bytes_partial, true)};
+                                                       [PS_LAST] = NEWEST_KIND(bytes_last, bytes_partial, true)};
 
 const partial_kind *partial_kind_of(const aggregate *a) {
   switch (a->function) {
@@ -313,7 +337,7 @@ static ps_code finish_placed(const finish *f) {
   bool first = f->a->function == PS_FIRST;
   for (int64_t i = 0; i < f->keys->n; i++) {
     uint32_t k = f->keys->keys[i];
-    const placed_partial *s = first ? first_total(f->t, k) : last_total(f->t, k);
+    const placed_partial *s = first ? first_total(f->t, k) : (const placed_partial *)f->t->total + k;
     out[i] = s->bits;
     if (!s->when && !out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;
   }
@@ -323,7 +347,7 @@ static ps_code finish_placed(const finish *f) {
 static const bytes_partial *bytes_total(const finish *f, uint32_t k) {
   if (f->a->function == PS_MIN) return bytes_min_total(f->t, k);
   if (f->a->function == PS_MAX) return bytes_max_total(f->t, k);
-  return f->a->function == PS_FIRST ? bytes_first_total(f->t, k) : bytes_last_total(f->t, k);
+  return f->a->function == PS_FIRST ? bytes_first_total(f->t, k) : (const bytes_partial *)f->t->total + k;
 }
 
 static ps_code finish_bytes(const finish *f) {
@@ -381,15 +405,17 @@ void partial_save(const aggregate *a, const partial_totals *t, uint32_t k, int64
   memset(state, 0, a->size);
   if (kind->size == 0) {
     *(int64_t *)state = rows;
-  } else if (!kind->stacked) {
-    assert(a->size == kind->size);
-    memcpy(state, (const uint8_t *)t->total + k * kind->size, kind->size);
   } else if (kind->is_bytes) {
     bytes_save(a, t, k, until, state);
   } else if (a->function == PS_MIN || a->function == PS_MAX) {
     least_save(a, least_total(t, k), state);
+  } else if (a->function == PS_FIRST) {
+    placed_save(first_total(t, k), until, state);
+  } else if (a->function == PS_LAST) {
+    placed_save((const placed_partial *)t->total + k, until, state);
   } else {
-    placed_save(a->function == PS_FIRST ? first_total(t, k) : last_total(t, k), until, state);
+    assert(a->size == kind->size);
+    memcpy(state, (const uint8_t *)t->total + k * kind->size, kind->size);
   }
 }
 
@@ -407,11 +433,11 @@ void partial_load(const aggregate *a, const void *state, partial_place place, vo
   const partial_kind *kind = partial_kind_of(a);
   const bytes_state *string = state;
   memset(partial, 0, kind->size);
-  if (!kind->stacked) {
-    memcpy(partial, state, kind->size);
-  } else if (!kind->is_bytes) {
+  if (kind->is_bytes) {
+    if (string->any) *(bytes_partial *)partial = (bytes_partial){place.when, place.input, string->data, string->length};
+  } else if (a->function >= PS_MIN) {
     value_load(a, state, place, partial);
-  } else if (string->any) {
-    *(bytes_partial *)partial = (bytes_partial){place.when, place.input, string->data, string->length};
+  } else {
+    memcpy(partial, state, kind->size);
   }
 }

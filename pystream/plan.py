@@ -6,6 +6,7 @@ Everything that C trusts is checked here: column names, types, nulls in timestam
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -92,10 +93,15 @@ class Column:
     type: pa.DataType  # in the input; bool for a mask
     where: pc.Expression | None = None
 
-    @property
+    @cached_property
+    def storage(self) -> pa.DataType:
+        """The type in which values are handed to C."""
+        return storage(self.type)
+
+    @cached_property
     def layout(self) -> str:
         """How C reads it."""
-        layout = _layout(storage(self.type))
+        layout = _layout(self.storage)
         if layout is None:
             raise SchemaError(
                 f"column {self.name!r} has type {self.type}, which pystream cannot aggregate; cast it first"
@@ -128,6 +134,7 @@ class Plan:
         self.aggregates = [self._aggregate(n, a) for n, a in query.aggregates.items() if n not in self.udfs]
         if self.udfs:  # C sees one: the number of the window; pystream/user_windows.py does the rest
             self.aggregates.append(AggregatePlan("udf"))
+        self._numbers = [str(i) for i in range(len(self.columns))]
         self.column_types = ["I64", *(c.layout for c in self.columns[1:])]
         self.out_schema = self._out_schema()
         self.wire_schema = self._wire_schema()
@@ -218,7 +225,7 @@ class Plan:
     def prepare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Give the batch's columns as C reads them, without a copy where none is needed."""
         arrays = [self._timestamps(batch), *(self._column(batch, c) for c in self.columns[1:])]
-        return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
+        return pa.RecordBatch.from_arrays(arrays, self._numbers)
 
     def _timestamps(self, batch: pa.RecordBatch) -> pa.Array:
         array = typed(named(batch, self.query.ts), self.ts_type, self.query.ts)
@@ -231,8 +238,8 @@ class Plan:
         if column.where is not None:
             return _mask(batch, column.where)
         array = typed(named(batch, column.name), column.type, column.name)
-        if array.type != storage(column.type):
-            array = array.cast(storage(column.type))
+        if array.type != column.storage:
+            array = array.cast(column.storage)
         array.validate(full=column.layout.startswith("BYTES"))
         return array
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pystream._native import SAVED_WINDOWS, Fault
 from pystream.errors import PystreamError, SnapshotError
@@ -287,6 +288,16 @@ def check(snapshot: Snapshot, query: Query) -> None:
     if not plan.udfs:
         for batch in (batch for one in snapshot.inputs for batch in one.tuples):
             _require(batch.schema.equals(plan.saved_schema), "its tuples are not tuples of the query")
+        _check_order(snapshot)
+
+
+def _check_order(snapshot: Snapshot) -> None:
+    """What is in slices was ready, so no input can send anything before the last of them, nor has it."""
+    last = pc.max(snapshot.slices.column("start")).as_py()
+    for one in snapshot.inputs if last is not None else ():
+        _require(one.closed or one.latest >= last, "a slice is later than an input")
+        starts = [pc.min(batch.column(0)).as_py() for batch in one.tuples]
+        _require(all(ts is None or ts >= last for ts in starts), "a slice is later than a tuple")
 
 
 def _require(right: bool, otherwise: str) -> None:

@@ -411,6 +411,20 @@ def test_slices_before_the_first_window_that_is_not_out(design, start_next, noth
         ps.Operator.restore(q, to_bytes(parts), design=design)
 
 
+def test_slices_behind_the_tuples():
+    q = query("sliced")
+    with half_way(q, "sliced") as op:
+        blob = op.snapshot()
+    for later, message in ((3000, "a slice is later than an input"), (0, "a slice is later than a tuple")):
+        parts = from_bytes(changed(blob, "slices", "start", lambda starts, by=later: [s + by for s in starts]))
+        if not later:
+            one = next(one for one in parts.inputs if one.tuples)
+            early = pa.array([0] * one.tuples[0].num_rows)
+            one.tuples[0] = one.tuples[0].set_column(0, one.tuples[0].schema.field(0), early)
+        with pytest.raises(ps.SnapshotError, match=message):
+            ps.Operator.restore(q, to_bytes(parts))
+
+
 def test_tuples_that_cannot_be():
     q = ps.Query(ps.Window(7, 3), "k", {"n": ps.count(where=pc.field("i") > 0)})
     with half_way(q) as op:
