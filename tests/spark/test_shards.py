@@ -226,7 +226,7 @@ def test_a_layout_is_the_same_on_the_executors():
 
     query = ps.Query(ps.Window(10), "k", {"order": ps.udf(Local, type=pa.string())})
     layout = Layout(query, SCHEMA, "stream", "position", 1)
-    sent = cloudpickle.loads(cloudpickle.dumps(layout))  # noqa: S301 - as Spark does
+    sent = cloudpickle.loads(cloudpickle.dumps(layout))  # as Spark does
     assert sent.description == layout.description
 
 
