@@ -10,8 +10,7 @@ tells each shard the least and the greatest timestamp it has of every stream.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,7 +43,7 @@ PARCELS = pa.schema(
 class Saved(NamedTuple):
     """The state of a shard between two micro-batches."""
 
-    layout: str  # Layout.describe() of who wrote it
+    layout: str  # Layout.description of who wrote it
     schema: bytes  # of the rows
     windows: bytes  # partials or an operator's snapshot; empty: there is nothing yet
     pending: bytes  # rows that are not in the windows yet
@@ -65,6 +64,19 @@ class Layout:
     shards: int
     streams: tuple[int, ...] | None = None
     drop_late: bool = False
+    description: str = field(init=False)  # everything that a checkpoint depends on, as JSON
+
+    def __post_init__(self) -> None:
+        """Describe it here, on the driver: on its way to the executors a class of the user's may lose its full name."""
+        described = {
+            "format": FORMAT,
+            **snapshot.describe(self.query, Plan(self.query, self.schema).window),
+            "columns": [f"{f.name}: {f.type}" for f in self.schema],
+            "stream": self.stream,
+            "position": self.position,
+            "shards": self.shards,
+        }
+        object.__setattr__(self, "description", json.dumps(described))
 
     @classmethod
     def of(cls, query: Query, schema: bytes, description: str) -> Layout:
@@ -89,20 +101,6 @@ class Layout:
     def order(self) -> list[str]:
         """The columns to sort by."""
         return [self.query.ts, *(name for name in self.place if name is not None)]
-
-    @cached_property
-    def description(self) -> str:
-        """Everything that a checkpoint depends on, as JSON."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                **snapshot.describe(self.query, Plan(self.query, self.schema).window),
-                "columns": [f"{f.name}: {f.type}" for f in self.schema],
-                "stream": self.stream,
-                "position": self.position,
-                "shards": self.shards,
-            }
-        )
 
     def check(self, saved: str) -> None:
         """Refuse the state of another query."""

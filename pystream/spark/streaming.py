@@ -26,6 +26,7 @@ from pystream.spark.batch import _out_schema
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
 from pystream.spark.columns import columns_used, order_columns
 from pystream.spark.parcels import PARCELS, SHARD, Layout, Saved, pack, to_bytes, unpack
+from pystream.spark.phases import SHARDS_MAX
 from pystream.spark.shards import COUNTS, Shard
 from pystream.spark.types import spark_schema, to_spark
 
@@ -45,7 +46,6 @@ STATE = ", ".join(f"{name} {TYPES[type]}" for name, type in get_type_hints(Saved
 RESULTS = "rows binary, " + ", ".join(f"{name} bigint" for name in COUNTS)
 MOST = ("latest", "frontier")
 UNCOUNTED = {name: -1 if name in MOST else 0 for name in COUNTS}
-SHARDS_MAX = 1 << 16
 LATE = ("error", "drop")
 
 

@@ -17,6 +17,8 @@ import pystream as ps
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
+from pyspark import cloudpickle
+
 from pystream.spark.parcels import SHARD, Layout, Saved, from_bytes, pack
 from pystream.spark.phases import shard_labels
 from pystream.spark.shards import Shard
@@ -216,6 +218,16 @@ def test_the_checkpoint_of_another_query(name, value, what):
     s.take([row(3)])
     with pytest.raises(ps.PystreamError, match=f"the checkpoint is of another query: {what}"):
         Shard(replace(s.layout, **{name: value}), s.states[0])
+
+
+def test_a_layout_is_the_same_on_the_executors():
+    class Local(Collect):
+        """Known here only, so it travels by value and may arrive under another name."""
+
+    query = ps.Query(ps.Window(10), "k", {"order": ps.udf(Local, type=pa.string())})
+    layout = Layout(query, SCHEMA, "stream", "position", 1)
+    described, Local.__qualname__ = layout.description, "Local"
+    assert cloudpickle.loads(cloudpickle.dumps(layout)).description == described
 
 
 def test_the_layout_of_a_state():

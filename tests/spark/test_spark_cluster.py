@@ -63,11 +63,14 @@ def process(*command: str, env: dict[str, str], says: str):
                 break
         else:
             pytest.fail("".join(lines))
-        threading.Thread(target=child.stderr.read).start()  # what else it says must not fill the pipe
+        drain = threading.Thread(target=child.stderr.read)  # what else it says must not fill the pipe
+        drain.start()
         yield found
     finally:
         child.terminate()
         child.wait()
+    drain.join()
+    child.stderr.close()
 
 
 @pytest.fixture(scope="module")
