@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from conftest import core_threads
 from strategies import Collect
 from threads import patience
 
@@ -479,3 +480,23 @@ def failing(call):
         assert _native.memory_live() <= before
     assert n > 3
     return done
+
+
+def test_a_cancel_during_a_pause_lets_no_worker_take_a_step(nothing_left):
+    """Who paused may still be reading. The output thread stands in the middle of a batch, one window per tuple."""
+    query = ps.Query(ps.Window(10**9), "k", {"n": ps.count()})
+    schema = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
+    idle = core_threads()
+    for rows in (50_000, 200_000, 800_000, 3_200_000):  # until it is found half-way
+        with ps.Operator(query, 1, schema, design="mq", max_pending=10**7) as op:
+            op.add(0, {"ts": range(rows), "k": range(rows)})
+            op._handle.pause()
+            windows = op._handle.stats()["windows"]
+            op._handle.cancel()
+            next(() for _ in patience() if core_threads() == idle)
+            after = op._handle.stats()["windows"]
+            op._handle.resume()
+        if windows < rows:
+            break
+    assert windows < rows
+    assert after == windows
