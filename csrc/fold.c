@@ -331,7 +331,7 @@ static void find_fresh(ps_fold *f, const pairs *p, fold_picked *out) {
 static void find_any(ps_fold *f, const pairs *p, fold_picked *out) {
   uint64_t mask = (uint64_t)f->slots - 1;
   for (int64_t i = 0; i < out->n; i++) {
-    int64_t ahead = i + FOLD_AHEAD; /* its slot has come by now; where that points to is on its way when its turn comes */
+    int64_t ahead = i + FOLD_AHEAD; /* its slot has come by now; what that points to is on its way */
     if (ahead < out->n && !p->fresh[ahead]) __builtin_prefetch(&f->entry[f->slot[p->hash[ahead] & mask]]);
     uint32_t number = (uint32_t)p->pair[i], e = f->recent[number];
     if (e >= f->n || f->entry[e].pair != p->pair[i]) {
