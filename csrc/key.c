@@ -96,7 +96,8 @@ static int64_t key_set_slot(const key_set *s, uint64_t hash, const uint8_t *data
   for (;; i = (i + 1) & mask) {
     const key *k = s->slots[i];
     if (!k) return i;
-    if (k->hash == hash && k->length == length && memcmp(k->data, data, (size_t)length) == 0) return i;
+    if (k->hash != hash || k->length != length) continue;
+    if (length == 0 || memcmp(k->data, data, (size_t)length) == 0) return i; /* the empty key has no bytes at all */
   }
 }
 
