@@ -94,6 +94,23 @@ def test_snapshots_of_long_streams_equal_mq(size, advance):
     assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
 
 
+@pytest.mark.parametrize("design", ["sliced", "runs"])
+def test_a_first_that_is_not_ready_is_not_saved(design):
+    """Tuple 5 is folded before 3 comes; the only tuple of the key that is ready has no value."""
+    functions = {"first": ps.first("v"), "last": ps.last("v"), "word": ps.first("s")}
+    schema = pa.schema([("ts", pa.int64()), ("v", pa.int64()), ("s", pa.string())])
+    query = ps.Query(ps.Window(10), None, functions)
+    with ps.Operator(query, 2, schema, "sliced") as op:
+        op.add(0, pa.RecordBatch.from_pydict({"ts": [1], "v": [None], "s": [None]}, schema=schema))
+        op.add(1, pa.RecordBatch.from_pydict({"ts": [5], "v": [50], "s": ["five"]}, schema=schema))
+        blob = op.snapshot()
+    with ps.Operator.restore(query, blob, design) as op:
+        op.add(0, pa.RecordBatch.from_pydict({"ts": [3], "v": [30], "s": ["three"]}, schema=schema))
+        op.close(0)
+        op.close(1)
+        assert [row for b in op for row in b.to_pylist()] == [{"ts": 0, "first": 30, "last": 50, "word": "three"}]
+
+
 def test_a_snapshot_is_as_large_as_the_slices_are():
     """One tuple is in a thousand windows."""
     query = ps.Query(ps.Window(1000, 1), "k", {"n": ps.count(), "last": ps.last("k")})
