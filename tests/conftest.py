@@ -6,10 +6,10 @@ import gc
 import os
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from threads import core_threads
 
 from pystream import _native
 
@@ -68,9 +68,3 @@ def failing_memory():
     """Makes allocations of the C core fail; see `_native.memory_fail_after`."""
     yield _native.memory_fail_after
     _native.memory_fail_after(0)
-
-
-def core_threads() -> int:
-    """How many threads of the C core run in this process, as the system sees them."""
-    names = [task.read_text() for task in Path("/proc/self/task").glob("*/comm")]
-    return sum(name.startswith("pystream") for name in names)

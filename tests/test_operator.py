@@ -393,7 +393,7 @@ def test_ctrl_c_during_aggregate_ends_at_once_and_leaves_nothing(run_python):
         """
         import gc, signal, threading, pyarrow as pa, pystream as ps
         from pystream import _native
-        from conftest import core_threads
+        from threads import core_threads
         query = ps.Query(ps.Window(10), "k", {"n": ps.count()})
         def endless(tell, ts=0):
             while True:

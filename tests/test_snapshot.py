@@ -15,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from conftest import core_threads
 from strategies import Collect
-from threads import patience
+from threads import core_threads, patience
 
 import pystream as ps
 from pystream import _native

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,3 +38,9 @@ def patience(seconds: float = 60) -> Iterator[None]:
         yield
         time.sleep(0.001)
     pytest.fail("waited in vain")
+
+
+def core_threads() -> int:
+    """How many threads of the C core run in this process, as the system sees them."""
+    names = [task.read_text() for task in Path("/proc/self/task").glob("*/comm")]
+    return sum(name.startswith("pystream") for name in names)
