@@ -301,10 +301,10 @@ static void input_free(pane_hive *h, int32_t i) {
 }
 
 void pane_hive_free(pane_hive *h) {
-  const pane_window *w = &h->window;
+  pane_window *w = &h->window;
   for (uint64_t i = w->held_first; i < w->held_end; i++) {
-    pane *node = pane_window_held(w, i);
-    if (node->slab && h->cursor[node->input] != node) pane_release(h, node);
+    pane *node = pane_window_hand_back(w, i);
+    if (node && h->cursor[node->input] != node) pane_release(h, node);
   }
   for (int32_t i = 0; i < h->inputs; i++) input_free(h, i);
   pane_window_free(&h->window);

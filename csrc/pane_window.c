@@ -38,12 +38,16 @@ static void carried_free(carried *c, const aggregates *functions) {
   *c = (carried){.slices = c->slices};
 }
 
+pane *pane_window_hand_back(pane_window *w, uint64_t i) {
+  pane **place = &w->held[i & ((uint64_t)w->held_capacity - 1)], *node = *place;
+  if (!node->slab) return NULL;
+  *place = NULL;
+  return node;
+}
+
 void pane_window_free(pane_window *w) {
   const pane_plan *p = w->plan;
-  for (uint64_t i = w->held_first; i < w->held_end; i++) {
-    pane *node = pane_window_held(w, i);
-    if (!node->slab) memory_free(node);
-  }
+  for (uint64_t i = w->held_first; i < w->held_end; i++) memory_free(pane_window_held(w, i));
   for (int32_t a = 0; a < p->functions->n; a++) {
     if (w->totals[a].total) partial_drop(p->kinds[a], w->totals[a].total, w->capacity);
     memory_free(w->totals[a].total);

@@ -71,7 +71,10 @@ typedef struct {
 
 /* All of these: false, or PS_NO_MEMORY, when out of memory. */
 bool pane_window_init(pane_window *w, const pane_plan *plan, const pane_keys *keys);
-void pane_window_free(pane_window *w); /* nodes held that were not carried stay the caller's */
+void pane_window_free(pane_window *w); /* after all nodes that are not its own have been handed back */
+
+/* The i-th node held, which the caller may free; NULL: it was carried here and is the window's own. */
+pane *pane_window_hand_back(pane_window *w, uint64_t i);
 
 /* The slice, which is not empty, joins those held; false: it does not. Afterwards pane_window_look, unless all is
    settled. */
