@@ -95,7 +95,9 @@ static void *save(void *argument) {
   saver *run = argument;
   while (!atomic_load(&run->done) && ps_operator_pause(run->op) == PS_OK) {
     struct ArrowArray out = {0};
+    int64_t start_next;
     drop(ps_operator_save_windows(run->op, &out), &out);
+    drop(ps_operator_save_slices(run->op, &out, &start_next), &out);
     for (int32_t i = 0; i < run->inputs; i++) drop(ps_operator_save_pending(run->op, i, &out), &out);
     ps_operator_resume(run->op);
   }
