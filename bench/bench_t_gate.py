@@ -127,10 +127,10 @@ def table(rows: list[dict[str, Any]]) -> str:
         lines += ["", f"timestamps: {times}"]
         mine = [row for row in rows if row["timestamps"] == times]
         inputs = list(dict.fromkeys(row["inputs"] for row in mine))
-        lines += [("design      " + "".join(f"{f'{n} inputs':<32}" for n in inputs)).rstrip()]
+        lines += [("design      " + "".join(f"{f'{n} inputs':<35}" for n in inputs)).rstrip()]
         for design in dict.fromkeys(row["design"] for row in mine):
             cells = [cell(row) for row in mine if row["design"] == design]
-            lines.append(f"{design:<12}" + "".join(f"{c:<32}" for c in cells).rstrip())
+            lines.append(f"{design:<12}" + "".join(f"{c:<35}" for c in cells).rstrip())
     return "\n".join(lines)
 
 
