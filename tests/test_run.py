@@ -246,14 +246,14 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     """Interrupted while rows are written: exit code 130, one line, no half-written file."""
     store_apart(tmp_path, smart_meters(2, 5_000, seed=1))
     code = """if True:
-        import signal, sys, time
+        import os, signal, sys, time
         from pystream import parquet_streams
         from pystream.cli import main
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
         part = parquet_streams.ParquetStreams.part
         def slow(self, group, number):
             if group.index == 20:
-                print("started", file=sys.stderr, flush=True)
+                os.write(2, b"started\\n")  # both inputs come here: a line of one must not cut the other's
                 time.sleep(60)
             return part(self, group, number)
         parquet_streams.ParquetStreams.part = slow

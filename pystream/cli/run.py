@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import os
 import re
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
@@ -97,15 +96,10 @@ def _here(query: str, data: Path, out: Path, design: str, threads: int | None) -
 @contextmanager
 def _writing(out: Path, schema: pa.Schema) -> Iterator[Any]:
     """Give a writer into a file that gets its name once it is complete: there is never half a file of that name."""
-    handle, name = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".writing", dir=out.parent)
-    os.close(handle)
-    scratch = Path(name)
+    scratch = out.with_name(f".{out.name}.{os.getpid()}.writing")
     try:
-        with FORMATS[out.suffix](name, schema) as writer:
+        with FORMATS[out.suffix](str(scratch), schema) as writer:
             yield writer
-        umask = os.umask(0)
-        os.umask(umask)
-        scratch.chmod(0o666 & ~umask)  # mkstemp lets nobody else read
         scratch.replace(out)
     finally:
         scratch.unlink(missing_ok=True)
