@@ -40,6 +40,17 @@ void memory_free(void *block);
  */
 bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element);
 
+/* The same for arrays that are filled once from their beginning and may be huge. Touching new memory costs more than
+   filling it: those of MEMORY_LARGE and more get large pages where the system has them, and memory that others gave
+   back. `bytes` is the capacity. */
+#ifdef PYSTREAM_SMALL
+#define MEMORY_LARGE ((size_t)64 << 10)
+#else
+#define MEMORY_LARGE ((size_t)2 << 20)
+#endif
+bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t element);
+void memory_free_large(void *array, size_t bytes);
+
 /* The finalizer of splitmix64 by Steele, Lea and Flood: every input bit reaches every output bit. */
 static inline uint64_t hash_mix(uint64_t x) {
   x ^= x >> 30;

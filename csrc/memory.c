@@ -1,8 +1,11 @@
-/* memory.c - counted allocation with a switch that makes it fail, for tests of every out-of-memory path. */
+/* memory.c - counted allocation with a switch that makes it fail, for tests of every out-of-memory path; and large
+   blocks, some of which are kept for the next who needs one. */
 #include "atomics.h"
 #include "base.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static ps_counter live;
 static ps_counter countdown; /* 0: off; n: n-1 more succeed, then all fail */
@@ -33,19 +36,120 @@ void memory_free(void *block) {
   free(block);
 }
 
-bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element) {
-  if (needed <= *capacity) return true;
-  int64_t wanted = *capacity < 16 ? 16 : *capacity;
+/* The capacity to grow to; 0: there is none. */
+static int64_t grown(int64_t capacity, int64_t needed, size_t element) {
+  int64_t wanted = capacity < 16 ? 16 : capacity;
   while (wanted < needed) {
-    if (wanted > INT64_MAX / 2) return false;
+    if (wanted > INT64_MAX / 2) return 0;
     wanted *= 2;
   }
-  if ((uint64_t)wanted > SIZE_MAX / element) return false;
+  return (uint64_t)wanted > SIZE_MAX / element ? 0 : wanted;
+}
+
+bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element) {
+  if (needed <= *capacity) return true;
+  int64_t wanted = grown(*capacity, needed, element);
+  if (wanted == 0) return false;
   void *bigger = memory_resize(*array, (size_t)wanted * element);
   if (!bigger) return false;
   *array = bigger;
   *capacity = wanted;
   return true;
+}
+
+/* ---- large blocks ---- */
+
+#define KEPT_MAX 32
+#define KEPT_BYTES ((size_t)64 << 20)
+
+/* Blocks that were given back: their pages are mapped, so nobody has to clear them again, and the system may still take
+   them when it needs memory. Whoever finds the lock taken does without, so that a fork at a bad moment does no harm. */
+static struct {
+  pthread_mutex_t lock;
+  size_t bytes;
+  int32_t n;
+  void *block[KEPT_MAX];
+  size_t size[KEPT_MAX];
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t whole(size_t bytes) { return (bytes + MEMORY_LARGE - 1) / MEMORY_LARGE * MEMORY_LARGE; }
+
+static void *kept_take(size_t size) {
+  void *block = NULL;
+  if (pthread_mutex_trylock(&kept.lock) != 0) return NULL;
+  for (int32_t i = kept.n; i-- > 0 && !block;) {
+    if (kept.size[i] != size) continue;
+    block = kept.block[i];
+    kept.n--;
+    kept.bytes -= size;
+    kept.block[i] = kept.block[kept.n];
+    kept.size[i] = kept.size[kept.n];
+  }
+  pthread_mutex_unlock(&kept.lock);
+  return block;
+}
+
+static bool kept_give(void *block, size_t size) {
+  if (pthread_mutex_trylock(&kept.lock) != 0) return false;
+  bool room = kept.n < KEPT_MAX && size <= KEPT_BYTES - kept.bytes;
+  if (room) {
+    kept.block[kept.n] = block;
+    kept.size[kept.n++] = size;
+    kept.bytes += size;
+  }
+  pthread_mutex_unlock(&kept.lock);
+  return room;
+}
+
+/* Memory from the system that begins where a large page does. */
+static void *map(size_t size) {
+  uint8_t *block = mmap(NULL, size + MEMORY_LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) return NULL;
+  size_t before = whole((size_t)(uintptr_t)block) - (size_t)(uintptr_t)block;
+  if (before) munmap(block, before);
+  munmap(block + before + size, MEMORY_LARGE - before);
+#ifdef MADV_HUGEPAGE
+  madvise(block + before, size, MADV_HUGEPAGE); /* a wish: nothing is lost if it is not granted */
+#endif
+  return block + before;
+}
+
+static void *large_new(size_t bytes) {
+  if (must_fail()) return NULL;
+  void *block = kept_take(whole(bytes));
+  if (!block) block = map(whole(bytes));
+  if (block) ps_counter_add(&live, 1);
+  return block;
+}
+
+static void large_free(void *block, size_t bytes) {
+  ps_counter_add(&live, -1);
+#ifdef MADV_FREE
+  madvise(block, whole(bytes), MADV_FREE);
+#endif
+  if (!kept_give(block, whole(bytes))) munmap(block, whole(bytes));
+}
+
+bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t element) {
+  if (needed <= *capacity) return true;
+  int64_t wanted = grown(*capacity, needed, element);
+  if (wanted == 0) return false;
+  if ((size_t)wanted * element < MEMORY_LARGE) return memory_grow(array, capacity, needed, element);
+  void *bigger = large_new((size_t)wanted * element);
+  if (!bigger) return false;
+  if (*array) memcpy(bigger, *array, (size_t)*capacity * element);
+  memory_free_large(*array, (size_t)*capacity * element);
+  *array = bigger;
+  *capacity = wanted;
+  return true;
+}
+
+void memory_free_large(void *block, size_t bytes) {
+  if (bytes < MEMORY_LARGE) {
+    memory_free(block);
+  } else {
+    large_free(block, bytes);
+  }
 }
 
 int64_t ps_memory_live(void) { return ps_counter_get(&live); }

@@ -271,6 +271,8 @@ ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *rows, s
   return sink_take(&op->sink, ms, rows, journal, fault);
 }
 
+void ps_operator_bulk(ps_operator *op, int64_t rows) { sink_bulk(&op->sink, rows); }
+
 ps_code ps_operator_fault_key(ps_operator *op, const ps_fault *fault, struct ArrowArray *out) {
   return window_name(fault->ts, fault->key, op->keys, op->column_types + 1, out) ? PS_OK : PS_NO_MEMORY;
 }

@@ -8,9 +8,11 @@ bool out_rows_init(out_rows *rows, int32_t columns, const bool *is_bytes) {
   return true;
 }
 
+static size_t values_bytes(const out_column *c) { return (size_t)c->values_capacity * sizeof(uint64_t); }
+
 static void out_column_free(out_column *c) {
   memory_free(c->validity);
-  memory_free(c->values);
+  memory_free_large(c->values, values_bytes(c));
   memory_free(c->data);
 }
 
@@ -53,7 +55,7 @@ static bool put_invalid(out_column *c, int64_t row) {
 
 static bool grow_values(out_column *c, int64_t n) {
   if (!c->values && n < c->values_expected) n = c->values_expected;
-  return memory_grow(&c->values, &c->values_capacity, n, sizeof(uint64_t));
+  return memory_grow_large(&c->values, &c->values_capacity, n, sizeof(uint64_t));
 }
 
 bool out_put_bits(out_rows *rows, int32_t to, uint64_t bits) {
@@ -105,14 +107,17 @@ bool out_put_null_at(out_rows *rows, int32_t to, int64_t row) {
 
 /* ---- handing over ---- */
 
-/* A struct's only buffer is its absent bitmap, a column has no children: one function frees both. */
+/* A struct's only buffer is its absent bitmap, a column has no children: one function frees both. The private data of a
+   column says how many bytes its values take. */
 static void release_array(struct ArrowArray *a) {
   for (int64_t i = 0; i < a->n_children; i++) {
     if (!a->children[i]) continue;
     ps_arrow_release(a->children[i]);
     memory_free(a->children[i]);
   }
-  for (int64_t i = 0; i < a->n_buffers; i++) memory_free((void *)(uintptr_t)a->buffers[i]);
+  for (int64_t i = 0; i < a->n_buffers; i++) {
+    memory_free_large((void *)(uintptr_t)a->buffers[i], i == 1 ? (size_t)(uintptr_t)a->private_data : 0);
+  }
   memory_free(a->children);
   memory_free(a->buffers);
   a->release = NULL;
@@ -167,6 +172,18 @@ static int64_t count_nulls(const uint8_t *validity, int64_t rows) {
   return rows - valid;
 }
 
+/* A large array that is mostly empty gives its memory back, if there is some for the copy. */
+static void trim_values(out_column *c, int64_t n) {
+  size_t used = (size_t)n * sizeof(uint64_t), held = values_bytes(c);
+  if (held < MEMORY_LARGE || used > held / 2) return;
+  void *smaller = memory_resize(NULL, used);
+  if (!smaller) return;
+  memcpy(smaller, c->values, used);
+  memory_free_large(c->values, held);
+  c->values = smaller;
+  c->values_capacity = 0; /* it is not a large one */
+}
+
 void out_rows_move(out_rows *rows, struct ArrowArray *to) {
   for (int32_t i = 0; i < rows->columns; i++) {
     out_column *c = &rows->column[i];
@@ -176,8 +193,10 @@ void out_rows_move(out_rows *rows, struct ArrowArray *to) {
       cover_valid(c, rows->rows);
       child->null_count = count_nulls(c->validity, rows->rows);
     }
+    trim_values(c, rows->rows + c->is_bytes);
     child->buffers[0] = c->validity;
     if (c->values) child->buffers[1] = c->values;
+    child->private_data = (void *)(uintptr_t)values_bytes(c);
     if (c->is_bytes) child->buffers[2] = c->data;
     *c = (out_column){.is_bytes = c->is_bytes, .values_expected = rows->rows};
   }

@@ -94,8 +94,11 @@ static pane *pack(slice *from, uint64_t begin, bool move) {
   node->n = from->n;
   node->limit = from->slot_capacity;
   node->plain = plain;
-  slice_pack_copy(from, node + 1, plain, &owns);
-  if (move) from->n = 0;
+  if (move) {
+    slice_pack(from, node + 1, plain, &owns);
+  } else {
+    slice_pack_copy(from, node + 1, plain, &owns);
+  }
   return node;
 }
 

@@ -122,7 +122,7 @@ static inline bool least_better(const least_partial *a, const least_partial *b) 
 
 /* None, 0, becomes the largest by the subtraction. */
 static inline bool first_better(const placed_partial *a, const placed_partial *b) {
-  return a->when - 1 < b->when - 1 || (a->when == b->when && a->input < b->input);
+  return (a->when - 1 < b->when - 1) | ((a->when == b->when) & (a->input < b->input));
 }
 
 static inline bool last_better(const placed_partial *a, const placed_partial *b) {
@@ -151,6 +151,15 @@ static inline bool bytes_max_better(const bytes_partial *a, const bytes_partial 
   return a->when && (!b->when || bytes_order(a, b) > 0);
 }
 
+/* The better of two, without a branch, which no processor could guess where several inputs share a slice. */
+static inline uint64_t choose(bool a, uint64_t x, uint64_t y) { return y ^ ((x ^ y) & (0 - (uint64_t)a)); }
+
+static inline placed_partial first_of(const placed_partial *a, const placed_partial *b) {
+  bool better = first_better(a, b);
+  return (placed_partial){choose(better, a->when, b->when), choose(better, a->input, b->input),
+                          choose(better, a->bits, b->bits)};
+}
+
 /* NOLINTBEGIN(bugprone-macro-parentheses): `state` is a type */
 #define STACKED(name, state)                                                               \
   static bool name##_enter(const partial_totals *t, const partial_list *list) {            \
@@ -167,7 +176,7 @@ static inline bool bytes_max_better(const bytes_partial *a, const bytes_partial 
     for (int64_t i = 0; i < list->n; i++) {                                                \
       uint32_t k = list->keys[i];                                                          \
       state without = front[k];                                                            \
-      if (name##_better(&own[i], &without)) front[k] = own[i];                             \
+      front[k] = name##_of(&own[i], &without);                                             \
       own[i] = without;                                                                    \
       back[k] = (state){0};                                                                \
     }                                                                                      \
@@ -202,6 +211,14 @@ static inline bool bytes_max_better(const bytes_partial *a, const bytes_partial 
     }                                                                               \
     return true;                                                                    \
   }
+
+#define OF(name, state) \
+  static inline state name##_of(const state *a, const state *b) { return name##_better(a, b) ? *a : *b; }
+
+OF(least, least_partial)
+OF(bytes_first, bytes_partial)
+OF(bytes_min, bytes_partial)
+OF(bytes_max, bytes_partial)
 
 STACKED(least, least_partial)
 STACKED(first, placed_partial)

@@ -10,7 +10,7 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 7 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 8 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -183,6 +183,9 @@ ps_code ps_operator_close(ps_operator *op, int32_t input);
    come first. */
 ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *out, struct ArrowArray *journal,
                          ps_fault *fault);
+
+/* The reader is in no hurry: it is woken for so many rows at a time, and at the end. */
+void ps_operator_bulk(ps_operator *op, int64_t rows);
 
 /* The window that a take failed at, as one row: its start and the key columns. */
 ps_code ps_operator_fault_key(ps_operator *op, const ps_fault *fault, struct ArrowArray *out);

@@ -57,6 +57,10 @@ static bool worth_taking(const sink *s) { return s->posted || s->journal.rows >=
 /* Rows came: whether to wake the reader. */
 static void judge(sink *s) {
   if (s->posted || s->rows.rows == 0) return;
+  if (s->bulk) {
+    s->posted = s->rows.rows >= s->bulk || full(s);
+    return;
+  }
   if (s->patience.ns == 0) s->patience = moment_in(PATIENCE_MS);
   s->posted = s->rows.rows >= ROWS_WORTH || full(s) || moment_passed(s->patience);
 }
@@ -78,7 +82,7 @@ void sink_unlock(sink *s) {
 
 void sink_post(sink *s) {
   pthread_mutex_lock(&s->lock);
-  s->posted = s->rows.rows > 0;
+  if (s->bulk == 0) s->posted = s->rows.rows > 0;
   if (s->posted) announce(s);
   pthread_mutex_unlock(&s->lock);
 }
@@ -156,6 +160,13 @@ void sink_pause(sink *s, bool pausing) {
 void sink_limit(sink *s, int64_t rows_max) {
   pthread_mutex_lock(&s->lock);
   s->rows_max = rows_max;
+  pthread_mutex_unlock(&s->lock);
+}
+
+void sink_bulk(sink *s, int64_t rows) {
+  pthread_mutex_lock(&s->lock);
+  s->bulk = rows;
+  if (s->rows_max < 2 * rows) s->rows_max = 2 * rows;
   pthread_mutex_unlock(&s->lock);
 }
 

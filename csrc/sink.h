@@ -3,7 +3,8 @@
  *
  * One mutex guards everything here. The output thread fills the table of rows in place and the reader takes it whole,
  * so rows gather into large batches just when the reader is slow. A reader that waits is woken once for many rows: when
- * the output thread has nothing more to do (sink_post), or enough rows lie here, or the oldest have lain for a while.
+ * the output thread has nothing more to do (sink_post), or enough rows lie here, or the oldest have lain for a while;
+ * a reader that is in no hurry (sink_bulk) only for many, and at the end.
  * The output thread waits while more than `rows_max` rows lie here: a stalled reader stalls the merge, which fills the
  * queues, which stalls the inputs.
  *
@@ -26,6 +27,7 @@ typedef struct {
   out_rows rows;
   out_rows journal; /* steps of the user's objects; without udf it has no columns */
   int64_t rows_max;
+  int64_t bulk;     /* not 0: the reader wants so many rows at a time, however long it takes */
   int64_t kept;     /* rows that were taken and count as if they lay here still */
   int64_t rows_out; /* all rows finished so far */
   moment patience;  /* until then the rows that lie here may wait for more */
@@ -59,6 +61,7 @@ ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArra
 void sink_cancel(sink *s);
 void sink_pause(sink *s, bool pausing);
 void sink_limit(sink *s, int64_t rows_max);
+void sink_bulk(sink *s, int64_t rows); /* up to twice as many lie here then */
 void sink_keep(sink *s, int64_t rows);
 bool sink_watch(sink *s, int descriptor); /* false: another one is there already; -1 takes it back */
 int64_t sink_rows_out(sink *s);

@@ -10,7 +10,7 @@
 #define FRESH_SHARE 8 /* a branch that goes the same way seven times in eight costs less than three stores */
 
 bool slice_init(slice *s, const aggregates *functions, const partial_kind **kinds, int32_t input) {
-  *s = (slice){.functions = functions, .kinds = kinds, .input = PARTIAL_INPUT + (uint64_t)input};
+  *s = (slice){.functions = functions, .kinds = kinds, .input = PARTIAL_INPUT + (uint64_t)input, .turn = 1};
   s->columns = memory_new((size_t)functions->n * sizeof *s->columns);
   s->copies = memory_new((size_t)functions->n * sizeof *s->copies);
   if (s->columns && s->copies) return true;
@@ -92,16 +92,16 @@ _Static_assert(BLOCK <= UINT16_MAX, "offsets within a block have 16 bits");
 
 /* Finds or makes the entry of each row, without a branch on whether the key is new. */
 static void find_entries(slice *s, const uint32_t *numbers, block *k) {
-  uint32_t *slot = s->slot, *keys = s->keys;
+  uint64_t *slot = s->slot, turn = (uint64_t)s->turn << 32;
+  uint32_t *keys = s->keys, n = (uint32_t)s->n;
   int64_t *rows = s->rows;
-  uint32_t n = (uint32_t)s->n;
   for (int64_t i = 0; i < k->rows; i++) {
-    uint32_t number = numbers[i], e = slot[number];
-    uint32_t fresh = (uint32_t)(e >= n) | (uint32_t)(keys[e] != number); /* 1 or 0; below as a mask */
-    e ^= (e ^ n) & (0 - fresh);
-    slot[number] = e;
+    uint32_t number = numbers[i];
+    uint64_t found = slot[number] ^ turn;
+    uint32_t fresh = found >> 32 != 0, e = fresh ? n : (uint32_t)found;
+    slot[number] = turn | e;
     keys[e] = number;
-    rows[e] = (rows[e] & ((int64_t)fresh - 1)) + 1;
+    rows[e] = (rows[e] & ((int64_t)fresh - 1)) + 1; /* a mask: 0 if fresh */
     n += fresh;
     k->entry[i] = e;
   }
@@ -416,4 +416,8 @@ void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
 void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
   slice_pack_copy(s, place, plain, owns);
   s->n = 0;
+  if (++s->turn == 0) { /* the slots of long ago would be right again */
+    memset(s->slot, 0, (size_t)s->slot_capacity * sizeof *s->slot);
+    s->turn = 1;
+  }
 }

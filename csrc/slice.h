@@ -7,8 +7,8 @@
  *   rows     [3]   [1]   [1]                    tuples of the key
  *   columns  one array of partials per aggregate (partial.h)
  *
- *   slot     key number -> entry; right only if it is below n and that entry has this key, so that nothing has to be
- *            reset when a new slice begins
+ *   slot     key number -> turn and entry; right only if the turn is this slice's, so that nothing has to be reset when
+ *            a new slice begins
  *
  * Rows are folded in blocks, column by column: first the entry of each row is found, then every aggregate runs its own
  * loop over the block. A slice is used by one thread.
@@ -31,7 +31,8 @@ typedef struct {
   int64_t *rows;
   void **columns;
   slice_copy **copies; /* of each string aggregate: the strings that are not in a batch at hand */
-  uint32_t *slot;
+  uint64_t *slot;
+  uint32_t turn; /* which slice of the input this is, but for the width */
   int64_t slot_capacity;
 } slice;
 

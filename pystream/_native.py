@@ -23,7 +23,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 7
+ABI = 8
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -235,6 +235,10 @@ class Handle:
     def limit(self, max_pending: int) -> None:
         """Change max_pending."""
         lib.ps_operator_limit(self._op, max_pending)
+
+    def bulk(self, rows: int) -> None:
+        """Let `take` wait for so many rows, or the end, however long it takes."""
+        lib.ps_operator_bulk(self._op, rows)
 
     def keep(self, rows: int) -> None:
         """Count so many rows as not taken yet."""

@@ -24,6 +24,9 @@ SLICE_ROWS = 1 << 16
 #: enough that what one thread hands over is still in the processor's cache when another takes it.
 AHEAD_ROWS = 2 * SLICE_ROWS
 
+#: Rows of the result that are taken at a time: enough for large pages (csrc/base.h).
+BULK_ROWS = 1 << 18
+
 #: How long to wait for readers after a failure. A reader that hangs in the user's own code cannot be stopped.
 PATIENCE_S = 1.0
 
@@ -66,6 +69,7 @@ def results(
             yield _empty(query), []
             return
         with Operator(query, len(readers), schema, design, min(max_pending, AHEAD_ROWS), threads) as op:
+            op._handle.bulk(BULK_ROWS)
             yield op.schema, _run(op, readers)
     finally:
         _end(readers)

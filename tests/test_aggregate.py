@@ -186,3 +186,29 @@ def test_float_sums_equal_fsum(design):
     for row in result:
         group = values[(ts // 100 * 100 == row["ts"]) & (meter == row["meter"])].tolist()
         assert (row["sum"], row["avg"]) == (math.fsum(group), math.fsum(group) / len(group))
+
+
+def test_large_results_share_no_memory():
+    """Blocks of two megabytes and more are used again once nobody has them, and not before."""
+    query = ps.Query(ps.Window(1), "k", {"n": ps.count(), "s": ps.sum("v"), "t": ps.last("t")})
+    words = ["zero", "one", "two", "three", "four", "five", ""]
+
+    def result(rows: int, factor: int) -> pa.Table:
+        ts = np.arange(rows)
+        stream = {"ts": ts, "k": ts % 3, "v": ts * factor, "t": pa.array(words).take(pa.array(ts % 7))}
+        return ps.aggregate(query, [pa.table(stream)])
+
+    def check(table: pa.Table, rows: int, factor: int) -> None:
+        ts = np.arange(rows)
+        assert np.array_equal(table["ts"], ts)
+        assert np.array_equal(table["s"], ts * factor)
+        assert np.array_equal(table["n"], np.ones(rows))
+        assert table["t"].combine_chunks().equals(pa.array(words).take(pa.array(ts % 7)))
+
+    kept = {factor: result(rows, factor) for factor, rows in ((1, 300_000), (2, 700_000))}
+    check(kept[1], 300_000, 1)
+    check(kept[2], 700_000, 2)
+    del kept[1]
+    kept |= {factor: result(rows, factor) for factor, rows in ((3, 300_000), (4, 700_000), (5, 1_200_000))}
+    for factor, rows in ((2, 700_000), (3, 300_000), (4, 700_000), (5, 1_200_000)):
+        check(kept[factor], rows, factor)

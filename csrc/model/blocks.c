@@ -157,6 +157,15 @@ void *memory_resize(void *memory, size_t bytes) {
   return bigger;
 }
 
+bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t element) {
+  return memory_grow(array, capacity, needed, element);
+}
+
+void memory_free_large(void *array, size_t bytes) {
+  (void)bytes;
+  memory_free(array);
+}
+
 bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element) {
   if (needed <= *capacity) return true;
   int64_t wanted = *capacity < 16 ? 16 : *capacity;
