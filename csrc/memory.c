@@ -62,8 +62,8 @@ bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element
 #define KEPT_MAX 32
 #define KEPT_BYTES ((size_t)64 << 20)
 
-/* Blocks that were given back: their pages are mapped, so nobody has to clear them again, and the system may still take
-   them when it needs memory. Whoever finds the lock taken does without, so that a fork at a bad moment does no harm. */
+/* Blocks that were given back: their pages are mapped, so that nobody has to clear them again. Whoever finds the lock
+   taken does without, so that a fork at a bad moment does no harm. */
 static struct {
   pthread_mutex_t lock;
   size_t bytes;
@@ -124,9 +124,6 @@ static void *large_new(size_t bytes) {
 
 static void large_free(void *block, size_t bytes) {
   ps_counter_add(&live, -1);
-#ifdef MADV_FREE
-  madvise(block, whole(bytes), MADV_FREE);
-#endif
   if (!kept_give(block, whole(bytes))) munmap(block, whole(bytes));
 }
 

@@ -122,12 +122,14 @@ static ps_code verdict(const sink *s, ps_fault *fault) {
   return s->cancelled ? PS_CLOSED : PS_EMPTY;
 }
 
+static bool is_due(const sink *s) { return worth_taking(s) || s->ended || s->cancelled; }
+
 ps_code sink_take(sink *s, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal, ps_fault *fault) {
   moment until = moment_in(ms);
   pthread_mutex_lock(&s->lock);
   bool in_time = ms > 0;
-  while (!worth_taking(s) && !s->ended && !s->cancelled && in_time) in_time = wait_until(&s->filled, &s->lock, until);
-  bool any = s->rows.rows || s->journal.rows;
+  while (!is_due(s) && in_time) in_time = wait_until(&s->filled, &s->lock, until);
+  bool any = (s->rows.rows || s->journal.rows) && (!s->bulk || is_due(s));
   ps_code code = any ? take_all(s, rows, journal) : verdict(s, fault);
   pthread_mutex_unlock(&s->lock);
   return code;
@@ -145,7 +147,7 @@ bool sink_watch(sink *s, int descriptor) {
   pthread_mutex_lock(&s->lock);
   bool free = s->watcher < 0 || descriptor < 0;
   if (free) s->watcher = descriptor;
-  if (free && descriptor >= 0 && (worth_taking(s) || s->ended || s->cancelled)) announce(s);
+  if (free && descriptor >= 0 && is_due(s)) announce(s);
   pthread_mutex_unlock(&s->lock);
   return free;
 }
