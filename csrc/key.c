@@ -117,9 +117,26 @@ static bool key_set_reserve(key_set *s) {
   return true;
 }
 
-static key *key_new(uint64_t hash, const uint8_t *data, int64_t length, uint32_t number) {
-  key *k = memory_new(sizeof *k + (size_t)length);
-  if (!k) return NULL;
+#define SHELF_FIRST ((size_t)512)
+#define SHELF_MAX ((size_t)1 << 20)
+
+/* Room for a key of so many bytes on the shelf. */
+static bool key_shelf_reserve(key_table *t, size_t taken) {
+  size_t size = !t->shelf ? SHELF_FIRST : t->shelf->size < SHELF_MAX ? 2 * t->shelf->size : SHELF_MAX;
+  if (t->shelf && t->shelf->size - t->shelf->used >= taken) return true;
+  if (size < taken) size = taken;
+  key_shelf *shelf = memory_resize(NULL, sizeof *shelf + size);
+  if (!shelf) return false;
+  *shelf = (key_shelf){.next = t->shelf, .size = size};
+  t->shelf = shelf;
+  return true;
+}
+
+static key *key_new(key_table *t, uint64_t hash, const uint8_t *data, int64_t length, uint32_t number) {
+  size_t taken = (sizeof(key) + (size_t)length + 7) / 8 * 8;
+  if (!key_shelf_reserve(t, taken)) return NULL;
+  key *k = (key *)(void *)(t->shelf->room + t->shelf->used / 8);
+  t->shelf->used += taken;
   k->hash = hash;
   k->length = length;
   k->number = number;
@@ -135,7 +152,10 @@ bool key_table_init(key_table *t) {
 }
 
 void key_table_free(key_table *t) {
-  for (int64_t i = 0; i < t->set.capacity; i++) memory_free((void *)(uintptr_t)t->set.slots[i]);
+  for (key_shelf *shelf = t->shelf, *next; shelf; shelf = next) {
+    next = shelf->next;
+    memory_free(shelf);
+  }
   for (int i = 0; i < KEY_BLOCKS; i++) memory_free(t->block[i]);
   memory_free(t->set.slots);
   pthread_mutex_destroy(&t->lock);
@@ -157,7 +177,7 @@ static const key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *d
   if (place && key_set_reserve(&t->set)) {
     int64_t slot = key_set_slot(&t->set, hash, data, length);
     if (!t->set.slots[slot]) {
-      *place = t->set.slots[slot] = key_new(hash, data, length, (uint32_t)t->set.used);
+      *place = t->set.slots[slot] = key_new(t, hash, data, length, (uint32_t)t->set.used);
       if (*place) t->set.used++;
     }
     k = t->set.slots[slot];
@@ -190,10 +210,21 @@ static const key *key_cache_find(key_cache *c, const uint8_t *data, int64_t leng
   return c->set.slots[slot];
 }
 
-const key *key_cache_row(key_cache *c, const batch *b, int32_t keys, int64_t row) {
+/* The length of the row's key, which is in the scratch space then. -1 when out of memory. */
+static int64_t encode_row(key_cache *c, const batch *b, int32_t keys, int64_t row) {
   int64_t bound = encoded_bound(b, keys, row);
-  if (!memory_grow((void **)&c->scratch, &c->scratch_capacity, bound, 1)) return NULL;
-  return key_cache_find(c, c->scratch, encode(b, keys, row, c->scratch));
+  if (!memory_grow((void **)&c->scratch, &c->scratch_capacity, bound, 1)) return -1;
+  return encode(b, keys, row, c->scratch);
+}
+
+const key *key_cache_row(key_cache *c, const batch *b, int32_t keys, int64_t row) {
+  int64_t length = encode_row(c, b, keys, row);
+  return length < 0 ? NULL : key_cache_find(c, c->scratch, length);
+}
+
+const key *key_cache_past(key_cache *c, const batch *b, int32_t keys, int64_t row) {
+  int64_t length = encode_row(c, b, keys, row);
+  return length < 0 ? NULL : key_table_key(c->table, c->scratch, length);
 }
 
 bool key_cache_fill(key_cache *c, batch *b, int32_t keys) {

@@ -38,9 +38,17 @@ typedef struct {
 #define KEY_BLOCKS 26
 #define KEY_NUMBERS_MAX (((INT64_C(1) << KEY_BLOCKS) - 1) * KEY_BLOCK_FIRST)
 
+/* Where keys lie, one behind the other: they are never freed one by one. */
+typedef struct key_shelf {
+  struct key_shelf *next; /* the one that was filled before */
+  size_t used, size;
+  uint64_t room[];
+} key_shelf;
+
 typedef struct {
   pthread_mutex_t lock;
   key_set set;
+  key_shelf *shelf;
   const key **block[KEY_BLOCKS]; /* block i holds KEY_BLOCK_FIRST << i keys */
 } key_table;
 
@@ -69,8 +77,9 @@ void key_cache_free(key_cache *c);
 /* Fills b->keys, for which it makes room if there is none, from columns 1..keys. False when out of memory. */
 bool key_cache_fill(key_cache *c, struct batch *b, int32_t keys);
 
-/* The key of one row; NULL when out of memory. */
+/* The key of one row; NULL when out of memory. Past the cache, if the caller keeps it and will not ask again. */
 const key *key_cache_row(key_cache *c, const struct batch *b, int32_t keys, int64_t row);
+const key *key_cache_past(key_cache *c, const struct batch *b, int32_t keys, int64_t row);
 
 uint64_t hash_bytes(const uint8_t *data, int64_t length);
 

@@ -14,9 +14,9 @@ void key_numbers_free(key_numbers *n) {
   memory_free(n->numbers);
 }
 
-/* The general way. NULL when out of memory. */
-static const key *find_key(key_numbers *n, const batch *b, int64_t row) {
-  const key *k = key_cache_row(n->cache, b, n->keys, row);
+/* The general way. `once`: from then on it is found in the maps here. NULL when out of memory. */
+static const key *find_key(key_numbers *n, const batch *b, int64_t row, bool once) {
+  const key *k = (once ? key_cache_past : key_cache_row)(n->cache, b, n->keys, row);
   if (k && n->limit <= k->number) n->limit = (int64_t)k->number + 1;
   return k;
 }
@@ -116,7 +116,7 @@ static bool reserve_value(key_numbers *n, uint64_t value) {
 
 /* The input meets a value for the first time. */
 static bool meet_value(key_numbers *n, const batch *b, int64_t row, uint64_t value) {
-  const key *k = find_key(n, b, row);
+  const key *k = find_key(n, b, row, true);
   if (!k || !reserve_value(n, value)) return false;
   if (n->direct) {
     n->direct[value - n->lowest] = k->number + 1;
@@ -224,7 +224,7 @@ static bool number_string(key_numbers *n, const batch *b, int64_t row) {
       return true;
     }
   }
-  const key *k = find_key(n, b, row);
+  const key *k = find_key(n, b, row, s.length == 0 || !memchr(s.data, 0, (size_t)s.length));
   if (!k) return false;
   n->numbers[row] = k->number;
   if (!is_key_of(k, s)) return true;
@@ -242,7 +242,7 @@ static bool fill_rows(key_numbers *n, const batch *b) {
     if (strings) {
       if (!number_string(n, b, row)) return false;
     } else {
-      const key *k = find_key(n, b, row);
+      const key *k = find_key(n, b, row, false);
       if (!k) return false;
       n->numbers[row] = k->number;
     }
@@ -251,7 +251,7 @@ static bool fill_rows(key_numbers *n, const batch *b) {
 }
 
 static bool fill_one(key_numbers *n, const batch *b) {
-  const key *k = find_key(n, b, 0);
+  const key *k = find_key(n, b, 0, false);
   if (!k) return false;
   for (int64_t row = 0; row < b->rows; row++) n->numbers[row] = k->number;
   return true;
