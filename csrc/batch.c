@@ -22,15 +22,18 @@ static int64_t column_size(const column *c, int64_t rows) {
 }
 
 batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type *types) {
-  batch *b = memory_new(sizeof *b + (size_t)columns * sizeof(column));
-  if (!b) return NULL;
-  b->rows = b->rows_left = arrow->length;
+  batch *b = memory_resize(NULL, sizeof *b + (size_t)columns * sizeof(column));
+  if (b) batch_view(b, arrow, columns, types);
+  return b;
+}
+
+void batch_view(batch *b, const struct ArrowArray *arrow, int32_t columns, const ps_type *types) {
+  *b = (batch){.rows = arrow->length, .rows_left = arrow->length};
   for (int32_t i = 0; i < columns; i++) {
     b->columns[i] = view(arrow->children[i], types[i]);
     b->columns[i].first += arrow->offset;
     b->bytes += column_size(&b->columns[i], b->rows);
   }
-  return b;
 }
 
 void batch_own(batch *b, struct ArrowArray *arrow) {
@@ -38,10 +41,15 @@ void batch_own(batch *b, struct ArrowArray *arrow) {
   arrow->release = NULL;
 }
 
-void batch_free(batch *b) {
-  if (!b) return;
+void batch_empty(batch *b) {
   ps_arrow_release(&b->arrow);
   memory_free(b->keys);
+  b->keys = NULL;
+}
+
+void batch_free(batch *b) {
+  if (!b) return;
+  batch_empty(b);
   memory_free(b);
 }
 

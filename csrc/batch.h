@@ -37,7 +37,12 @@ typedef struct {
 /* Views *arrow, which stays the caller's until batch_own. NULL when out of memory. */
 batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type *types);
 void batch_own(batch *b, struct ArrowArray *arrow);
-void batch_free(batch *b); /* releases the Arrow buffers if owned; may take Python's GIL, so hold no lock */
+
+/* Releases the Arrow buffers if owned; that may take Python's GIL, so hold no lock. Empty leaves the batch for another
+   use: batch_view, with as many columns. */
+void batch_free(batch *b);
+void batch_empty(batch *b);
+void batch_view(batch *b, const struct ArrowArray *arrow, int32_t columns, const ps_type *types);
 
 static inline bool bitmap_get(const uint8_t *bitmap, int64_t i) { return bitmap[i >> 3] >> (i & 7) & 1; }
 

@@ -46,26 +46,38 @@ void ledger_put(ledger *l, batch *b) {
   pthread_mutex_unlock(&l->lock);
 }
 
-/* ---- passer ---- */
-
-/* Takes the front batch out; the next one, if there is one by now, becomes the front. */
-static batch *pop_front(ledger *l) {
-  pthread_mutex_lock(&l->lock);
-  batch *b = l->first;
-  l->first = b->next;
-  if (!l->first) l->last = NULL;
-  l->front = l->first;
-  pthread_mutex_unlock(&l->lock);
-  return b;
+/* The first row of the batch with a timestamp above `ts`; as many as there are rows if there is none. */
+static int64_t first_above(const batch *b, int64_t ts) {
+  int64_t low = 0, high = b->rows;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (batch_ts(b, middle) > ts) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
 }
 
-static batch *front(ledger *l) {
-  if (!l->front) {
-    pthread_mutex_lock(&l->lock);
-    l->front = l->first;
-    pthread_mutex_unlock(&l->lock);
-  }
-  return l->front;
+/* ---- passer ---- */
+
+/* The batches that are there now: the passer alone takes some out, the adder changes no `next` but the last one's. */
+static batch *look(ledger *l, batch **last) {
+  pthread_mutex_lock(&l->lock);
+  batch *first = l->first;
+  *last = l->last;
+  pthread_mutex_unlock(&l->lock);
+  return first;
+}
+
+/* Takes out the batches up to this one. */
+static void cut_behind(ledger *l, batch *end) {
+  pthread_mutex_lock(&l->lock);
+  l->first = end->next;
+  if (!l->first) l->last = NULL;
+  pthread_mutex_unlock(&l->lock);
+  end->next = NULL;
 }
 
 static void wake(ledger *l) {
@@ -80,39 +92,38 @@ static void wake(ledger *l) {
 }
 
 batch *ledger_pass(ledger *l, int64_t n) {
-  batch *done = NULL, **end = &done;
+  if (n == 0) return NULL;
+  batch *last, *first = look(l, &last), *done = NULL, *b = first;
   for (int64_t left = n; left > 0;) {
-    batch *b = front(l);
     int64_t step = left < b->rows_left ? left : b->rows_left;
     b->rows_left -= step;
     left -= step;
-    if (b->rows_left > 0) continue;
-    *end = pop_front(l);
-    end = &(*end)->next;
+    if (b->rows_left > 0) break;
+    done = b;
+    if (b != last) b = b->next;
+    assert(left == 0 || done != last);
   }
-  *end = NULL;
+  if (done) cut_behind(l, done);
   AT(output_space);
-  if (n > 0 && (held_change(&l->held, -2 * n) & 1)) wake(l);
-  return done;
+  if (held_change(&l->held, -2 * n) & 1) wake(l);
+  return done ? first : NULL;
+}
+
+int64_t ledger_ready(ledger *l, int64_t ts) {
+  batch *last, *b = look(l, &last);
+  int64_t ready = 0;
+  for (; b && batch_ts(b, b->rows - 1) <= ts; b = b->next) {
+    ready += b->rows_left;
+    if (b == last) return ready;
+  }
+  if (!b) return ready;
+  int64_t here = first_above(b, ts) - (b->rows - b->rows_left);
+  return here > 0 ? ready + here : ready;
 }
 
 /* ---- any thread ---- */
 
 int64_t ledger_held(ledger *l) { return (int64_t)(room(l) >> 1); }
-
-/* The first row of the batch with a timestamp above `ts`; as many as there are rows if there is none. */
-static int64_t first_above(const batch *b, int64_t ts) {
-  int64_t low = 0, high = b->rows;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (batch_ts(b, middle) > ts) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
 
 ledger_view ledger_look(ledger *l, int64_t ts) {
   ledger_view view = {.first = INT64_MAX};

@@ -4,11 +4,12 @@
  * It bounds the tuples held (max_pending) and keeps batches alive: a batch leaves when its last tuple has been passed.
  *
  * Roles       one adder at a time (under the input's turn): ledger_fits, ledger_put. One passer (the output thread):
- *             ledger_pass. Any thread: ledger_held, ledger_wait, ledger_cancel.
+ *             ledger_pass, ledger_ready. Any thread: ledger_held, ledger_wait, ledger_cancel.
  * Invariants  I1 `held` counts the tuples put and not passed; it is at most held_max, but for a single batch that is
  *                larger than that and came when nothing was held, since a batch must be taken whole;
  *             I2 the batches from `first` on are those with tuples not passed, in the order in which they were put.
- * Progress    put and pass take the mutex once per batch, not per tuple; wait blocks, at most as long as it is told.
+ * Progress    put takes the mutex once, pass at most twice, however many batches it passes; wait blocks, at most as
+ * long as it is told.
  *
  * No wake-up is lost: the count and the mark that somebody waits are one word, changed by read-modify-writes only. A
  * waiter sets the mark (under the mutex) and looks at the count that it found together with it; a passer that comes
@@ -28,7 +29,6 @@ typedef struct {
   int64_t held_max;
   int64_t waiting_for; /* behind the lock: the fewest tuples that a waiter needs room for; 0: nobody waits */
   batch *first, *last; /* behind the lock */
-  batch *front;        /* the passer's: the batch it is in; NULL: not looked up yet */
   bool cancelled;      /* behind the lock */
 } ledger;
 
@@ -41,6 +41,9 @@ void ledger_put(ledger *l, batch *b);
 
 /* Passer: n tuples, which have been put before, are done with. Gives back the batches that are, linked by `next`. */
 batch *ledger_pass(ledger *l, int64_t n);
+
+/* Passer: how many of the tuples put and not passed come before the first one above `ts`. */
+int64_t ledger_ready(ledger *l, int64_t ts);
 
 /* Any thread. */
 int64_t ledger_held(ledger *l);

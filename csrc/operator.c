@@ -105,31 +105,69 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, 
 
 /* ---- batches that are done with ---- */
 
+/* Adds to a counter that no other thread changes. */
+static void count(ps_counter *c, int64_t n) { ps_counter_set(c, ps_counter_get(c) + n); }
+
 /* Some caller's thread will release them. */
-static void retire(ps_operator *op, batch *list) {
+static void retire(ps_operator *op, input *in, batch *list) {
   if (!list) return;
   batch *last = list;
-  ps_counter_add(&op->batch_bytes, -last->bytes);
-  while (last->next) {
-    last = last->next;
-    ps_counter_add(&op->batch_bytes, -last->bytes);
-  }
+  int64_t total = last->bytes;
+  for (; last->next; total += last->bytes) last = last->next;
+  count(&in->bytes_out, total);
   pthread_mutex_lock(&op->dead_lock);
-  last->next = op->dead;
-  op->dead = list;
+  last->next = in->dead;
+  in->dead = list;
+  ps_flag_set(&in->any_dead, 1);
   pthread_mutex_unlock(&op->dead_lock);
 }
 
-static void release_dead(ps_operator *op) {
+/* Takes the input's batches that are to be released. */
+static batch *take_dead(ps_operator *op, input *in) {
+  if (!ps_flag_get(&in->any_dead)) return NULL;
   pthread_mutex_lock(&op->dead_lock);
-  batch *b = op->dead;
-  op->dead = NULL;
+  batch *b = in->dead;
+  in->dead = NULL;
+  ps_flag_set(&in->any_dead, 0);
   pthread_mutex_unlock(&op->dead_lock);
+  return b;
+}
+
+static void free_all(batch *b) {
   while (b) {
     batch *next = b->next;
     batch_free(b);
     b = next;
   }
+}
+
+static void release_dead(ps_operator *op) {
+  for (int32_t i = 0; i < op->inputs; i++) free_all(take_dead(op, &op->input[i]));
+}
+
+/* About as many as an input settles at once when its batches are of one tuple; 1 MB with three columns. */
+#define SPARES_MAX 4096
+
+/* Under the turn: keeps empty batches for the next ones; gives back those that are too many. */
+static batch *spares_put(input *in, batch *list) {
+  while (list && in->spares < SPARES_MAX) {
+    batch *b = list;
+    list = list->next;
+    b->next = in->spare;
+    in->spare = b;
+    in->spares++;
+  }
+  return list;
+}
+
+/* Under the turn: a batch that views *arrow. NULL when out of memory. */
+static batch *batch_for(ps_operator *op, input *in, const struct ArrowArray *arrow) {
+  batch *b = in->spare;
+  if (!b) return batch_new(arrow, op->columns, op->column_types);
+  in->spare = b->next;
+  in->spares--;
+  batch_view(b, arrow, op->columns, op->column_types);
+  return b;
 }
 
 /* Says in the udf journal that these batches are done with. */
@@ -151,7 +189,7 @@ bool operator_settle(ps_operator *op) {
     op->unsettled -= in->passed;
     in->passed = 0;
     ok = journal_done(op, done) && ok;
-    retire(op, done);
+    retire(op, in, done);
   }
   return ok;
 }
@@ -203,29 +241,40 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
 /* Takes the batch, which is not empty. */
 static void accept(ps_operator *op, int32_t which, batch *b) {
   input *in = &op->input[which];
-  ps_counter_add(&op->tuples_in, b->rows);
-  ps_counter_add(&op->batch_bytes, b->bytes);
+  count(&in->tuples_in, b->rows);
+  count(&in->bytes_in, b->bytes);
   ps_counter_set(&in->latest, batch_ts(b, b->rows - 1));
   ledger_put(&in->ledger, b);
   op->design->add(op, which, b);
 }
 
-ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
-  assert(which >= 0 && which < op->inputs && arrow->n_children == op->columns);
-  release_dead(op);
-  batch *b = batch_new(arrow, op->columns, op->column_types);
+/* Under the turn. */
+static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
+  input *in = &op->input[which];
+  batch *b = batch_for(op, in, arrow);
   if (!b) return PS_NO_MEMORY;
   b->number = number;
-  input *in = &op->input[which];
-  pthread_mutex_lock(&in->turn);
   ps_code code = admit(op, which, b, fault);
-  bool keep = code == PS_OK && b->rows > 0;
-  if (keep) {
+  if (code == PS_OK && b->rows > 0) {
     batch_own(b, arrow);
     accept(op, which, b);
+  } else {
+    batch_empty(b); /* the buffers are still the caller's */
+    free_all(spares_put(in, b));
   }
+  return code;
+}
+
+ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
+  assert(which >= 0 && which < op->inputs && arrow->n_children == op->columns);
+  input *in = &op->input[which];
+  batch *dead = take_dead(op, in);
+  for (batch *b = dead; b; b = b->next) batch_empty(b);
+  pthread_mutex_lock(&in->turn);
+  dead = spares_put(in, dead);
+  ps_code code = add(op, which, number, arrow, fault);
   pthread_mutex_unlock(&in->turn);
-  if (!keep) batch_free(b);
+  free_all(dead);
   return code;
 }
 
@@ -287,9 +336,13 @@ void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out
 }
 
 void ps_operator_stats(ps_operator *op, ps_stats *out) {
-  *out = (ps_stats){.tuples_in = ps_counter_get(&op->tuples_in), .rows_out = sink_rows_out(&op->sink)};
-  for (int32_t i = 0; i < op->inputs; i++) out->pending += ledger_held(&op->input[i].ledger);
-  out->bytes = ps_counter_get(&op->batch_bytes) + sink_bytes(&op->sink);
+  *out = (ps_stats){.rows_out = sink_rows_out(&op->sink), .bytes = sink_bytes(&op->sink)};
+  for (int32_t i = 0; i < op->inputs; i++) {
+    input *in = &op->input[i];
+    out->tuples_in += ps_counter_get(&in->tuples_in);
+    out->pending += ledger_held(&in->ledger);
+    out->bytes += ps_counter_get(&in->bytes_in) - ps_counter_get(&in->bytes_out);
+  }
   op->design->stats(op, out);
 }
 
@@ -341,7 +394,8 @@ void ps_operator_cancel(ps_operator *op) {
 }
 
 static void input_free(ps_operator *op, input *in) {
-  retire(op, ledger_free(&in->ledger));
+  retire(op, in, ledger_free(&in->ledger));
+  free_all(in->spare);
   key_cache_free(&in->keys);
   pthread_mutex_destroy(&in->turn);
 }

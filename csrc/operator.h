@@ -44,8 +44,17 @@ typedef struct {
   ps_counter latest;    /* of tuples and heartbeats; -1: nothing received yet; changed under the turn */
   ps_flag closed;       /* changed under the turn */
   key_cache keys;       /* under the turn */
+  ps_counter tuples_in; /* changed under the turn */
+  ps_counter bytes_in;  /* of all batches; changed under the turn */
+  batch *spare;         /* under the turn: batches that are empty, for the next ones */
+  int32_t spares;       /* under the turn */
+  uint8_t apart[64];    /* what the input's thread writes from what the output thread does */
   ledger ledger;
-  int64_t passed; /* the output thread's: tuples passed and not yet settled */
+  int64_t passed;       /* the output thread's: tuples passed and not yet settled */
+  ps_counter bytes_out; /* the output thread's: of the batches that it is done with */
+  batch *dead;          /* behind op->dead_lock: batches to release */
+  ps_flag any_dead;     /* changed behind op->dead_lock; who finds it unset too early leaves them to the next call */
+  uint8_t apart_too[64];
 } input;
 
 struct ps_operator {
@@ -65,11 +74,8 @@ struct ps_operator {
   pause_state pause;
   sink sink;
   ps_flag cancelled; /* set before every doorbell is rung and every lock passed: see ps_operator_cancel */
-  ps_counter tuples_in;
-  ps_counter batch_bytes; /* held by batches */
-  int64_t unsettled;      /* the output thread's: tuples passed and not yet settled, over all inputs */
+  int64_t unsettled; /* the output thread's: tuples passed and not yet settled, over all inputs */
   pthread_mutex_t dead_lock;
-  batch *dead; /* batches to release */
   pthread_mutex_t end_lock;
   bool joined;   /* behind end_lock */
   pid_t process; /* that has the threads */

@@ -131,8 +131,7 @@ static bool settle_ready(ps_operator *op, frontier f) {
   for (int32_t i = 0; i < op->inputs; i++) {
     sliced_input *in = &s->input[i];
     if (in->seen == in->passed) continue;
-    ledger_view view = ledger_look(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
-    int64_t ready = in->passed + view.held - view.above;
+    int64_t ready = in->passed + ledger_ready(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
     pass_to(op, i, ready < in->seen ? ready : in->seen);
   }
   return operator_settle(op);

@@ -23,7 +23,7 @@ from pystream.cli import main
 from pystream.evaluation import experiments, measure, plot, report
 from pystream.evaluation.experiments import QUICK, Evaluation, Plan
 from pystream.evaluation.measure import Phases, Point, Setup
-from pystream.evaluation.workload import BATCH_ROWS_MAX, Schedule, Workload
+from pystream.evaluation.workload import BATCH_ROWS_MAX, BATCH_S, Schedule, Workload, finest_cut
 from pystream.operator import DESIGNS, designs_for
 from pystream.queries import PAPER
 
@@ -68,6 +68,12 @@ def test_batches_are_of_about_a_hundredth_of_a_second():
     assert workload.schedule(2.0, 0.0).batch_rows == 1
     assert workload.schedule(1e12, 0.0).batch_rows == BATCH_ROWS_MAX
     assert workload.schedule(None, 0.0).batch_rows == BATCH_ROWS_MAX
+
+
+def test_the_finest_cut_grows_with_the_calls():
+    workload = Workload("EC", inputs=2, tuples=20_000)
+    assert workload.schedule(20_000.0, 0.0, finest_cut(2)).batch_rows == 10
+    assert (finest_cut(1), finest_cut(5), finest_cut(20)) == (0.001, 0.001, 0.004)
 
 
 @pytest.mark.parametrize("id", ["k-OI", "W-OS", "K-OI"])
@@ -253,6 +259,19 @@ def test_percentiles_are_taken_at_shares_of_what_was_sustained(measured):
         own = [e for e in found if (e["query"], e["design"]) == ("k-OS", design)]
         assert [(e["share"], e["rate"]) for e in own] == [(s, s * most) for s in (0.1, 0.5, 0.8)]
         assert own[0]["latency_ms"]["p999"] == 2.5 * own[0]["rate"]
+        assert {e["batch_ms"] for e in own} == {1e3 * finest_cut(3)}
+
+
+def test_a_cut_that_is_too_fine_gives_way_to_the_usual_one(measured, monkeypatch):
+    fake = experiments.measure
+
+    def coarse_only(setup, *arguments):
+        return replace(fake(setup, *arguments), sustained=setup.batch_s == BATCH_S)
+
+    monkeypatch.setattr(experiments, "measure", coarse_only)
+    evaluation = Evaluation(PLAN)
+    evaluation.run()
+    assert {(e["batch_ms"], e["sustained"]) for e in evaluation.results["latency"]} == {(1e3 * BATCH_S, True)}
 
 
 def test_percentiles_only_of_designs_that_were_asked_for(measured):
@@ -293,7 +312,7 @@ def test_a_budget_that_is_used_up_leaves_one_round(measured, monkeypatch):
 
 def test_the_quick_form_fits_into_three_minutes():
     assert QUICK.estimate() <= 150
-    assert QUICK.points() * (experiments.SHORTEST_S + experiments.OVERHEAD_S) <= 150
+    assert QUICK.points() * (experiments.SHORTEST_S + experiments.OVERHEAD_S) <= 155
 
 
 def test_the_full_form_is_the_papers():
@@ -327,6 +346,13 @@ def test_the_command_measures_and_writes(tmp_path):
     assert found["versions"]["pystream"] == ps.__version__
     assert [e["design"] for e in found["results"]["designs"]] == ["mq"]
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_minutes_bound_all_measurements_together(measured, monkeypatch):
+    monkeypatch.setattr(command, "Plan", lambda: PLAN)
+    shown = invoke("--minutes", "0.05")
+    assert "about 0.1 minutes" in shown.stderr  # with one digit; the plan alone would take many
+    assert measured[0][4].total < PLAN.seconds
 
 
 def test_tables(measured, monkeypatch):
@@ -364,7 +390,9 @@ def test_what_was_measured_before_ctrl_c_is_written(tmp_path, monkeypatch, measu
     assert found["results"]["designs"]
 
 
-@pytest.mark.parametrize("args", [["--query", "x"], ["--design", "x"], ["--inputs", "0"], ["--seconds", "0"]])
+@pytest.mark.parametrize(
+    "args", [["--query", "x"], ["--design", "x"], ["--inputs", "0"], ["--seconds", "0"], ["--minutes", "0"]]
+)
 def test_usage(args):
     invoke(*args, exit_code=2)
 

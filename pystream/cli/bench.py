@@ -26,14 +26,20 @@ from pystream.queries import PAPER
 @click.option("--threads", multiple=True, type=click.IntRange(1, 256), help="Update threads of tuml-mc to try.")
 @click.option("--rounds", type=click.IntRange(1), help="Turns of each design; the median counts.")
 @click.option("--seconds", type=click.FloatRange(0.05), help="Of one measurement, warm-up and cool-down included.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Of all measurements together: they are shortened to fit.",
+)
 @click.option("--tuples", type=click.IntRange(1_000), help="Tuples made up; they are replayed as often as needed.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Where the result goes, as JSON.")
 @click.option(
     "--plot", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Where a picture goes, as PNG."
 )
-def bench(quick: bool, out: Path | None, picture: Path | None, **chosen: Any) -> None:
+def bench(quick: bool, minutes: float | None, out: Path | None, picture: Path | None, **chosen: Any) -> None:
     """Measure throughput and latency of the designs as the paper does."""
     plan = replace(QUICK if quick else Plan(), **{name: value for name, value in chosen.items() if value})
+    plan = plan if minutes is None else replace(plan, budget=60 * minutes)
     load, started = load_average(), perf_counter()
     click.echo(f"At most {plan.points():,} measurements, about {plan.estimate() / 60:.1f} minutes", err=True)
     with progress("measuring", plan.points()) as advance:

@@ -12,7 +12,9 @@ last rate that it sustained is its throughput under load.
               ratio whose rounds lie on both sides of 1 is marked as not significant.
 - sustained   the highest rate that was kept up, and the latency there; all rates that were tried, with their latency.
 - latency     50th, 99th and 99.9th percentile at 10, 50 and 80 % of the highest rate that was sustained, for our
-              designs and `mq`, with the most inputs. What waiting for the other inputs' batches adds: see the limits.
+              designs and `mq`, with the most inputs, in batches as small as Python's injectors can keep up (finest_cut;
+              if they cannot, of the usual size). What waiting for the other inputs' batches adds: see the limits.
+              bench/bench_latency.py measures the same from C, with far smaller batches.
 - durations   processor time per tuple of the input threads (in `add`), the update threads and the output thread.
 - threads     `tuml-mc` with more and more update threads.
 - levels      heights of the lists; the paper's is 3.

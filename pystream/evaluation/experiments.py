@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from pystream.evaluation.measure import Phases, Point, Setup, measure
-from pystream.evaluation.workload import Workload
+from pystream.evaluation.workload import BATCH_S, Workload, finest_cut
 from pystream.operator import DESIGNS, designs_for
 from pystream.queries import PAPER
 
@@ -82,7 +82,7 @@ class Plan:
             setups * (self.rounds + len(self.factors))
             + len(self.thread_cells()) * len(self.threads) * self.rounds
             + len(self.level_cells()) * len(self.levels) * self.rounds
-            + len(self.percentile_cells()) * (len(self.shares) + 1)
+            + len(self.percentile_cells()) * (len(self.shares) + 2)
         )
 
     def estimate(self) -> float:
@@ -208,14 +208,22 @@ class Evaluation:
     def _percentiles(self, query: str, design: str) -> None:
         """Latency at shares of the highest rate, with the most inputs."""
         if self._left() <= 0:
-            self._count(len(self.plan.shares) + 1)
+            self._count(len(self.plan.shares) + 2)
             return
         setup, inputs = Setup(PAPER[query], design), max(self.plan.inputs)
         most = self._highest_rate(setup, inputs)
+        finest = min(finest_cut(inputs), BATCH_S)
+        setup = replace(setup, batch_s=finest)
         for share in self.plan.shares:
-            point = self._measure(setup, inputs, max(RATE_MIN, share * most))
+            rate = max(RATE_MIN, share * most)
+            point = self._measure(setup, inputs, rate)
+            if not point.sustained and setup.batch_s < BATCH_S and self._left() > 0:  # too fine, from here on
+                setup = replace(setup, batch_s=BATCH_S)
+                point = self._measure(setup, inputs, rate)
             entry = {"query": query, "inputs": inputs, "design": design, "share": share, "highest_rate": most}
-            self.results["latency"].append({**entry, **point.as_dict()})
+            self.results["latency"].append({**entry, "batch_ms": 1e3 * setup.batch_s, **point.as_dict()})
+        if setup.batch_s == finest:
+            self._count(1)
 
     def _highest_rate(self, setup: Setup, inputs: int) -> float:
         """What was sustained; where nothing was, or nothing was tried, what comes out of injectors that never pause."""

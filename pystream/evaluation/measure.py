@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pystream.errors import ClosedError
+from pystream.evaluation.workload import BATCH_S
 from pystream.operator import Operator
 
 if TYPE_CHECKING:
@@ -38,12 +39,13 @@ LATENCY_ROWS = 50_000
 
 @dataclass(frozen=True)
 class Setup:
-    """What is measured. `levels` is passed on if it is set."""
+    """What is measured. `levels` is passed on if it is set; `batch_s` is the interval between batches of an input."""
 
     query: PaperQuery
     design: str
     threads: int | None = None
     levels: int | None = None
+    batch_s: float = BATCH_S
 
     def operator(self, workload: Workload) -> Operator:
         """An operator for one measurement."""
@@ -159,7 +161,7 @@ def measure(setup: Setup, workload: Workload, rate: float | None, phases: Phases
     """Run one measurement."""
     counts, reader, stop = [_Injected() for _ in range(workload.inputs)], _Reader(), threading.Event()
     with setup.operator(workload) as op:
-        schedule = workload.schedule(rate, time.perf_counter())
+        schedule = workload.schedule(rate, time.perf_counter(), setup.batch_s)
         threads = [threading.Thread(target=reader.run, args=(op,), daemon=True)]
         threads += [
             threading.Thread(target=_inject, args=(op, workload, schedule, i, c, stop), daemon=True)

@@ -114,10 +114,12 @@ def _designs(entries: list[dict[str, Any]]) -> Table:
 
 
 def _latency(entries: list[dict[str, Any]]) -> Table:
-    listing = table("Latency at a share of the highest rate that was sustained: ms; thousand tuples/s")
+    listing = table(
+        "Latency at a share of the highest rate that was sustained, and the interval of batches: ms; thousand tuples/s"
+    )
     for name in ("query", "inputs", "design"):
         listing.add_column(name)
-    for name in ("share", "rate", "p50", "p99", "p99.9"):
+    for name in ("share", "rate", "cut", "p50", "p99", "p99.9"):
         listing.add_column(name, justify="right", no_wrap=True)
     listing.add_column("")
     last = None
@@ -126,6 +128,7 @@ def _latency(entries: list[dict[str, Any]]) -> Table:
             listing.add_section()
         last = (e["query"], e["inputs"])
         row = [e["query"], str(e["inputs"]), e["design"], f"{e['share']:.0%}", _kilo(e["rate"])]
+        row.append(f"{e['batch_ms']:g}")
         ms = [f"{e['latency_ms'][name]:.2f}" if e["latency_ms"] else "" for name in PERCENTILES]
         listing.add_row(*row, *ms, "" if e["sustained"] else "not kept up")
     return listing

@@ -1,0 +1,276 @@
+"""Latency of a whole operator, and what adding single tuples costs, from C: no Python between the clock and the rows.
+
+    python bench/bench_latency.py [--quick] [--inputs 4 20] [--query k-OI k-OS W-OI] [--threads N] [--out FOLDER]
+
+Injectors are C threads (bench/inject.c) that add a batch of each input every --interval microseconds, at moments fixed
+in advance, the inputs one after the other; a C thread takes the rows and notes when it has them. Query, tuples and
+schedule are those of `pystream bench` (pystream/evaluation), and so is what counts as keeping up.
+
+Latency of a row, in milliseconds, is given twice, for rows evenly spread over the second half of each run:
+
+  latency   from the moment when the latest tuple that contributed to the row was due, to the moment when the row is in
+            the reader's hands. That is the definition of the target. It contains: waiting for the window to end (a key's
+            last tuple may come long before), waiting until every other input has passed the window's end too (without
+            which the result would depend on who comes late), up to one interval each; then what follows.
+  own       from the moment when the window was complete: when the batch was due with which the last input passed its
+            end. It contains: how late the injector woke up, adding that batch, waking the output thread, making the
+            rows, waking the reader, and whatever the scheduler does between them. No design can do anything about
+            the rest.
+
+A batch is due when its last tuple is: filling it is not in the latency. First the highest rate is looked for that is
+kept up at that interval; then latency at 10, 50 and 80 % of it.
+
+Then single tuples: batches of one tuple each, as fast as the operator takes them, in rounds in which the designs take
+turns; tuples merged per second, and the ratio to `mq` within a round.
+
+What would make the numbers wrong: other work on the machine; more than anything else it moves p99 and p99.9, since a
+thread that has lost its processor waits for milliseconds. The load average is in the result. Injectors, output thread
+and reader share the processors: with many inputs much of the time goes into waking injectors (--threads lets fewer of
+them serve all inputs).
+
+Writes latency.json and prints two tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from bench_t_gate import FLAGS, ROOT, machine, run, spread
+
+from pystream.evaluation.measure import KEPT_UP, PERCENTILES
+from pystream.evaluation.workload import Schedule, Workload
+from pystream.queries import PAPER
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BASELINE = "mq"
+DESIGNS = ("auto", BASELINE)
+SINGLE_DESIGNS = ("auto", "runs", "mq-lf", BASELINE)
+SHARES = (0.1, 0.5, 0.8)
+
+#: `auto` runs this for the queries here (pystream/operator.py); the driver knows no `auto`.
+AUTO = "sliced"
+
+#: Tuples of a lap, rows whose latency is kept (about), and rows of a batch when the capacity is estimated.
+LAP_TUPLES, SAMPLES, SATURATED_ROWS = 200_000, 200_000, 64
+
+#: Rates that are tried, of what is taken without a pause.
+FACTORS = (1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.2, 0.14, 0.1, 0.05)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is run: a query on a number of inputs, with the file that the driver reads."""
+
+    query: str
+    workload: Workload
+    data: Path
+    threads: int
+
+    def arguments(self, design: str) -> list[object]:
+        size, advance = PAPER[self.query].query.window.ticks(None)
+        function = PAPER[self.query].query.aggregates
+        name = next(iter(function))
+        return [self.data, AUTO if design == "auto" else design, size, advance, name, self.workload.inputs, self.threads]
+
+
+@dataclass(frozen=True)
+class Found:
+    """One run: what the driver prints, and the rows that it kept."""
+
+    about: dict[str, Any]
+    schedule: Schedule
+    rows: NDArray[np.int64]  # arrival (ns), window, key
+
+    def merged(self, per_second: float) -> float:
+        """Tuples per second: how fast windows come out in the second half, times the tuples of a second."""
+        rows = self.second_half()
+        if len(rows) < 2 or rows[-1, 0] == rows[0, 0]:  # noqa: PLR2004 - a line has two ends
+            return 0.0
+        return float((rows[-1, 1] - rows[0, 1]) / (1e-9 * (rows[-1, 0] - rows[0, 0])) * per_second)
+
+    def second_half(self) -> NDArray[np.int64]:
+        middle = self.about["start"] + 0.5e9 * self.about["seconds"]
+        return self.rows[self.rows[:, 0] >= middle]
+
+
+def write_data(workload: Workload, path: Path) -> Path:
+    """The form that inject.c reads."""
+    with path.open("wb") as file:
+        file.write(np.array([workload.lap_rows, workload.span], np.int64).tobytes())
+        for input in range(workload.inputs):
+            part = workload.batch(input, Schedule(0.0, None, workload.inputs, workload.lap_rows, workload.lap_rows), 0)
+            for name, kind in (("ts", np.int64), ("meter", np.int32), ("cons", np.float64)):
+                file.write(part.column(name).to_numpy().astype(kind).tobytes())
+    return path
+
+
+class Bench:
+    """Runs the driver."""
+
+    def __init__(self, folder: Path, options: argparse.Namespace) -> None:
+        self.folder, self.options = folder, options
+        sources = [ROOT / "bench/inject.c", *sorted((ROOT / "csrc").glob("*.c"))]
+        run("cc", *FLAGS, "-I", ROOT / "csrc", *sources, "-lpthread", "-lm", "-o", folder / "inject")
+        self.workloads = {n: Workload("EC", n, LAP_TUPLES) for n in options.inputs}
+
+    def case(self, query: str, inputs: int) -> Case:
+        path = self.folder / f"{inputs}.data"
+        workload = self.workloads[inputs]
+        threads = min(self.options.threads or inputs, inputs)
+        return Case(query, workload, path if path.exists() else write_data(workload, path), threads)
+
+    def run(self, case: Case, design: str, rate: float, rows: int, seconds: float) -> Found:
+        """One run; `rate` 0: without a pause."""
+        step = max(1, int((rate or 1e7) * seconds / 3 / SAMPLES))  # about three tuples make a row
+        rows = min(max(rows, 1), case.workload.lap_rows)
+        out = self.folder / "rows"
+        about = json.loads(run(self.folder / "inject", *case.arguments(design), rate, rows, seconds, step, out))
+        schedule = Schedule(1e-9 * about["start"], rate, case.workload.inputs, case.workload.lap_rows, rows)
+        return Found(about, schedule, np.fromfile(out, np.int64).reshape(-1, 3))
+
+    def paced(self, case: Case, design: str, rate: float) -> Found:
+        rows = round(rate / case.workload.inputs * 1e-6 * self.options.interval)
+        return self.run(case, design, rate, rows, self.options.seconds)
+
+    def highest_rate(self, case: Case, design: str) -> float:
+        """The first of the falling rates that is kept up; 0: none."""
+        workload = case.workload
+        free = self.run(case, design, 0, SATURATED_ROWS, self.options.seconds).merged(workload.per_second)
+        for factor in FACTORS:
+            if self.paced(case, design, factor * free).merged(workload.per_second) >= KEPT_UP * factor * free:
+                return factor * free
+        return 0.0
+
+
+def completed(workload: Workload, schedule: Schedule, end: NDArray[np.int64]) -> NDArray[np.float64]:
+    """When the batches were due with which the last input had passed the end of each window."""
+    lap, second = np.divmod(end, workload.span)
+    latest = np.zeros(len(end))
+    for input in range(workload.inputs):
+        whole = Schedule(0.0, None, workload.inputs, workload.lap_rows, workload.lap_rows)
+        row = np.searchsorted(workload.batch(input, whole, 0).column("ts").to_numpy(), second)
+        over = row == workload.lap_rows  # it is the first tuple of the next lap
+        due = schedule.due(np.array([input]), lap + over, np.where(over, 0, row))
+        latest = np.maximum(latest, due)
+    return latest
+
+
+def latencies(case: Case, found: Found) -> dict[str, dict[str, float]] | None:
+    """Percentiles of both latencies, in milliseconds."""
+    rows = found.second_half()
+    if not len(rows):
+        return None
+    size, _ = PAPER[case.query].query.window.ticks(None)
+    arrived = 1e-9 * rows[:, 0]
+    since = {
+        "latency": case.workload.latest_due(found.schedule, rows[:, 1], rows[:, 2], size),
+        "own": completed(case.workload, found.schedule, rows[:, 1] + size),
+    }
+    return {
+        name: {p: float(np.percentile(1e3 * (arrived - moments), share)) for p, share in PERCENTILES.items()}
+        for name, moments in since.items()
+    }
+
+
+def measure_latency(bench: Bench) -> list[dict[str, Any]]:
+    entries = []
+    for query in bench.options.query:
+        for inputs in bench.options.inputs:
+            for design in DESIGNS:
+                case = bench.case(query, inputs)
+                most = bench.highest_rate(case, design)
+                for share in SHARES if most else ():
+                    found = bench.paced(case, design, share * most)
+                    kept_up = found.merged(case.workload.per_second) >= KEPT_UP * share * most
+                    entry = {"query": query, "inputs": inputs, "design": design, "share": share, "rate": share * most}
+                    entry |= {"batch_rows": found.schedule.batch_rows, "kept_up": kept_up, "run": found.about}
+                    entries.append(entry | {"ms": latencies(case, found)})
+                print(f"{query}, {inputs} inputs, {design}: {most / 1e6:.2f} million tuples/s kept up", flush=True)
+    return entries
+
+
+def measure_single(bench: Bench) -> list[dict[str, Any]]:
+    entries = []
+    for inputs in bench.options.inputs:
+        case = bench.case("k-OI", inputs)
+        speeds: dict[str, list[float]] = {d: [] for d in SINGLE_DESIGNS}
+        for turn in range(bench.options.rounds):
+            for i in range(len(SINGLE_DESIGNS)):
+                design = SINGLE_DESIGNS[(turn + i) % len(SINGLE_DESIGNS)]
+                found = bench.run(case, design, 0, 1, bench.options.seconds)
+                speeds[design].append(found.merged(case.workload.per_second))
+        for design, values in speeds.items():
+            ratios = spread([v / max(1.0, b) for v, b in zip(values, speeds[BASELINE], strict=True)])
+            entry = {"inputs": inputs, "design": design, "tuples_per_second": values, "ratio_to_mq": ratios}
+            entries.append(entry)
+    return entries
+
+
+def latency_table(entries: list[dict[str, Any]], interval: float) -> str:
+    head = "query  inputs  design  share  rate M/s  rows      p50     p99   p99.9  own p50     p99   p99.9"
+    lines = [f"latency in ms, a batch of each input every {interval:g} us", head]
+    for e in entries:
+        ms = [e["ms"][kind][p] if e["ms"] else float("nan") for kind in ("latency", "own") for p in PERCENTILES]
+        cells = f"{e['query']:<7}{e['inputs']:>6}  {e['design']:<6}{e['share']:>7.0%}{1e-6 * e['rate']:>10.3f}"
+        cells += f"{e['batch_rows']:>6} " + "".join(f"{value:8.2f}" for value in ms)
+        lines.append(cells + ("" if e["kept_up"] else "  not kept up"))
+    return "\n".join(lines)
+
+
+def single_table(entries: list[dict[str, Any]]) -> str:
+    lines = ["single tuples, k-OI: million tuples/s, and the ratio to mq within a round: median [quartiles]"]
+    for e in entries:
+        low, middle, high = (1e-6 * v for v in spread(e["tuples_per_second"]))
+        ratio = e["ratio_to_mq"]
+        speed = f"{middle:.2f} [{low:.2f} {high:.2f}]"
+        cells = f"{e['inputs']:>3} inputs  {e['design']:<6} {speed:<22}"
+        lines.append(cells + f" x{ratio[1]:.2f} [{ratio[0]:.2f} {ratio[2]:.2f}]")
+    return "\n".join(lines)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    ours = [q for q in PAPER if PAPER[q].dataset == "EC"]
+    parser.add_argument("--quick", action="store_true", help="k-OI alone and short runs: about a minute")
+    parser.add_argument("--query", nargs="+", choices=ours, help="queries (k-OI k-OS W-OI)")
+    parser.add_argument("--inputs", type=int, nargs="+", default=[4, 20], help="numbers of inputs (4 20)")
+    parser.add_argument("--threads", type=int, help="injectors (as many as inputs)")
+    parser.add_argument("--interval", type=float, default=250.0, help="microseconds between batches of an input (250)")
+    parser.add_argument("--seconds", type=float, help="of one run (2)")
+    parser.add_argument("--rounds", type=int, help="turns of each design with single tuples (5)")
+    parser.add_argument("--out", type=Path, default=Path(), help="folder for the result (here)")
+    options = parser.parse_args()
+    defaults = (["k-OI"], 0.8, 3) if options.quick else (["k-OI", "k-OS", "W-OI"], 2.0, 5)
+    for name, default in zip(("query", "seconds", "rounds"), defaults, strict=True):
+        if getattr(options, name) is None:
+            setattr(options, name, default)
+    return options
+
+
+def main() -> None:
+    options = parse()
+    about = machine()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), options)
+        latency, single = measure_latency(bench), measure_single(bench)
+    about["load_at_end"] = os.getloadavg()
+    settings = {name: value for name, value in vars(options).items() if name != "out"}
+    result = {"benchmark": "latency", "machine": about, "settings": settings, "latency": latency, "single": single}
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "latency.json").write_text(json.dumps(result, indent=1) + "\n")
+    print(latency_table(latency, options.interval))
+    print()
+    print(single_table(single))
+
+
+if __name__ == "__main__":
+    main()
