@@ -278,6 +278,51 @@ ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct A
   return code;
 }
 
+#define PIECE_WAIT_MS 1000 /* then it looks again; a cancelled operator ends the wait */
+
+/* One piece; the buffers go with the last, because an input's batches are done with in their order. */
+static ps_code add_piece(ps_operator *op, int32_t which, struct ArrowArray *piece, ps_fault *fault) {
+  for (;;) {
+    ps_code code = ps_operator_add(op, which, 0, piece, fault);
+    if (code != PS_FULL) return code;
+    if (ledger_wait(&op->input[which].ledger, piece->length, PIECE_WAIT_MS) == PS_CLOSED) return PS_CLOSED;
+  }
+}
+
+/* Pieces refer to the buffers, and there will be no last one. */
+static void keep_buffers(ps_operator *op, input *in, batch *keeper, struct ArrowArray *arrow) {
+  batch_own(keeper, arrow);
+  pthread_mutex_lock(&op->dead_lock);
+  keeper->next = in->kept;
+  in->kept = keeper;
+  pthread_mutex_unlock(&op->dead_lock);
+}
+
+ps_code ps_operator_add_pieces(ps_operator *op, int32_t which, int64_t cut, struct ArrowArray *arrow, ps_fault *fault) {
+  assert(cut > 0 && op->functions.udf < 0);
+  batch *keeper = batch_new(arrow, op->columns, op->column_types);
+  if (!keeper) return PS_NO_MEMORY;
+  ps_code code = PS_OK;
+  int64_t row = 0, rows = arrow->length;
+  while (row < rows && code == PS_OK) {
+    int64_t n = rows - row < cut ? rows - row : cut;
+    struct ArrowArray piece = *arrow;
+    piece.offset += row;
+    piece.length = n;
+    if (row + n < rows) piece.release = NULL;
+    code = add_piece(op, which, &piece, fault);
+    if (code == PS_OK) row += n;
+  }
+  if (code == PS_OK && rows > 0) arrow->release = NULL;
+  if (code != PS_OK) fault->row += row;
+  if (code != PS_OK && row > 0) {
+    keep_buffers(op, &op->input[which], keeper, arrow);
+  } else {
+    batch_free(keeper);
+  }
+  return code;
+}
+
 ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int32_t ms) {
   return ledger_wait(&op->input[which].ledger, rows, ms);
 }
@@ -396,6 +441,7 @@ void ps_operator_cancel(ps_operator *op) {
 static void input_free(ps_operator *op, input *in) {
   retire(op, in, ledger_free(&in->ledger));
   free_all(in->spare);
+  free_all(in->kept);
   key_cache_free(&in->keys);
   pthread_mutex_destroy(&in->turn);
 }

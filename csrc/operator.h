@@ -48,6 +48,7 @@ typedef struct {
   ps_counter bytes_in;  /* of all batches; changed under the turn */
   batch *spare;         /* under the turn: batches that are empty, for the next ones */
   int32_t spares;       /* under the turn */
+  batch *kept;          /* behind op->dead_lock: empty, but for the buffers that pieces of a batch refer to */
   uint8_t apart[64];    /* what the input's thread writes from what the output thread does */
   ledger ledger;
   int64_t passed;       /* the output thread's: tuples passed and not yet settled */

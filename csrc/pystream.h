@@ -10,7 +10,7 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 8 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 9 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -167,6 +167,11 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design,
 /* Takes the batch whole and moves it out of *batch, or not at all (then *batch still belongs to the caller). The
    number names the batch in the udf journal. Calls may run together with every call but free. */
 ps_code ps_operator_add(ps_operator *op, int32_t input, int64_t number, struct ArrowArray *batch, ps_fault *fault);
+
+/* The same in pieces of at most `cut` rows, waiting for room, so that a large batch is worked on while it is taken. Not
+   with PS_UDF. When a piece is refused, those before it have been taken; *batch then belongs to the caller only if none
+   was. */
+ps_code ps_operator_add_pieces(ps_operator *op, int32_t input, int64_t cut, struct ArrowArray *batch, ps_fault *fault);
 
 /* Waits until `rows` more tuples fit into the input: PS_OK, PS_FULL after `ms` milliseconds, or PS_CLOSED. */
 ps_code ps_operator_wait_space(ps_operator *op, int32_t input, int64_t rows, int32_t ms);

@@ -23,7 +23,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 8
+ABI = 9
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -118,6 +118,15 @@ class Handle:
         if code not in (lib.PS_OK, lib.PS_FULL):
             raise Fault(code, fault)
         return bool(code == lib.PS_OK)
+
+    def add_pieces(self, input: int, cut: int, batch: pa.RecordBatch) -> None:
+        """Hand the batch over in pieces of so many rows, waiting for room; a Fault leaves those before it there."""
+        array, fault = _new_array(), ffi.new("ps_fault *")
+        batch._export_to_c(int(ffi.cast("uintptr_t", array)))
+        code = lib.ps_operator_add_pieces(self._op, input, cut, array, fault)
+        _raise_if_broken(code)
+        if code != lib.PS_OK:
+            raise Fault(code, fault)
 
     def wait_space(self, input: int, rows: int, ms: int) -> bool:
         """Wait until the input has room for so many rows; False when the time is over."""

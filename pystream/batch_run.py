@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
-#: Rows handed over at a time: large enough that Python's share is small, small enough that inputs start together.
-SLICE_ROWS = 1 << 16
+#: Rows handed over at a time: large enough that Python's share is small, small enough that what is made of them
+#: (casts, filters) takes little memory.
+SLICE_ROWS = 1 << 18
 
-#: Rows that an input may be ahead of the others, whatever max_pending allows: enough to keep all threads busy, and few
-#: enough that what one thread hands over is still in the processor's cache when another takes it.
-AHEAD_ROWS = 2 * SLICE_ROWS
+#: Rows that all inputs together may be ahead, whatever max_pending allows: enough to keep all threads busy, and few
+#: enough that what one thread hands over is still in the processor's cache when another takes it. And the fewest of one
+#: input: with less, its thread would wait too often.
+AHEAD_ROWS, AHEAD_ROWS_MIN = 1 << 19, 1 << 14
 
 #: Rows of the result that are taken at a time: enough for large pages (csrc/base.h).
 BULK_ROWS = 1 << 18
@@ -68,9 +70,10 @@ def results(
         if schema is None:
             yield _empty(query), []
             return
-        with Operator(query, len(readers), schema, design, min(max_pending, AHEAD_ROWS), threads) as op:
+        ahead = min(max_pending, max(AHEAD_ROWS // len(readers), AHEAD_ROWS_MIN))
+        with Operator(query, len(readers), schema, design, ahead, threads) as op:
             op._handle.bulk(BULK_ROWS)
-            yield op.schema, _run(op, readers)
+            yield op.schema, _run(op, readers, -(-ahead // 2))
     finally:
         _end(readers)
 
@@ -87,10 +90,12 @@ class _Reader(threading.Thread):
         self.opened = threading.Event()
         self._begin = threading.Event()
         self._operator: Operator | None = None
+        self._piece_rows = 0
 
-    def feed(self, operator: Operator) -> None:
+    def feed(self, operator: Operator, piece_rows: int) -> None:
         """Go on, into this operator."""
         self._operator = operator
+        self._piece_rows = piece_rows
         self._begin.set()
 
     def stop(self) -> None:
@@ -122,8 +127,8 @@ class _Reader(threading.Thread):
     def _add(self, batch: pa.RecordBatch, row: int) -> int:
         """Add in slices; gives the number of the input's next row, so that errors name rows of the whole input."""
         for start in range(0, batch.num_rows, SLICE_ROWS):
-            piece = batch.slice(start, SLICE_ROWS)
-            self._operator._add_batch(self.index, piece, True, None, row + start)  # type: ignore[union-attr]
+            part = batch.slice(start, SLICE_ROWS)
+            self._operator._add_pieces(self.index, part, self._piece_rows, row + start)  # type: ignore[union-attr]
         return row + int(batch.num_rows)
 
 
@@ -148,9 +153,9 @@ def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
         raise SchemaError(f"the inputs' columns do not go together: {error}") from error
 
 
-def _run(op: Operator, readers: list[_Reader]) -> Iterator[pa.RecordBatch]:
+def _run(op: Operator, readers: list[_Reader], piece_rows: int) -> Iterator[pa.RecordBatch]:
     for reader in readers:
-        reader.feed(op)
+        reader.feed(op, piece_rows)
     try:
         yield from op
     except ClosedError:

@@ -146,10 +146,7 @@ class Operator:
     def _add_batch(
         self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0
     ) -> None:
-        try:
-            prepared = self._plan.prepare(batch)
-        except (SchemaError, pa.ArrowInvalid) as error:
-            raise SchemaError(f"input {input}: {error}") from error
+        prepared = self._prepare(input, batch)
         deadline = None if timeout is None else time.monotonic() + timeout
         number = next(self._numbers)
         if self._plan.udfs:
@@ -162,6 +159,23 @@ class Operator:
         except BaseException:
             self._udf.forget(number)
             raise
+
+    def _add_pieces(self, input: int, batch: pa.RecordBatch, rows: int, first_row: int) -> None:
+        """Add a large batch in pieces of so many rows, waiting for room: C cuts them, but for user objects."""
+        if self._plan.udfs:
+            for start in range(0, batch.num_rows, rows):
+                self._add_batch(input, batch.slice(start, rows), True, None, first_row + start)
+            return
+        try:
+            self._handle.add_pieces(input, rows, self._prepare(input, batch))
+        except _native.Fault as fault:
+            raise self._error(fault, input, first_row) from None
+
+    def _prepare(self, input: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        try:
+            return self._plan.prepare(batch)
+        except (SchemaError, pa.ArrowInvalid) as error:
+            raise SchemaError(f"input {input}: {error}") from error
 
     def _wait_space(self, input: int, rows: int, block: bool, deadline: float | None) -> None:
         if not block:

@@ -215,3 +215,20 @@ def test_large_results_share_no_memory():
     kept |= {factor: result(rows[factor], factor) for factor in rows if factor != 3}
     for factor, table in kept.items():
         check(table, rows[factor], factor)
+
+
+@pytest.mark.parametrize("design", ["sliced", "runs", "mq"])
+def test_a_large_input_is_taken_in_pieces(design):
+    """They end anywhere in its slices, and give the rows that batches of other sizes give; errors count all rows."""
+    rows = 300_000
+    ts, words = np.arange(rows) // 7, np.array(["a", "bb", "", "dddd"])
+    table = pa.table({"ts": ts, "k": ts % 5, "v": ts * 0.5, "w": pa.array(words[ts % 4])})
+    query = ps.Query(ps.Window(50, 20), "k", {"n": ps.count(), "s": ps.sum("v"), "w": ps.first("w")})
+    inputs = [table.slice(3), table.slice(0, 200_000), table]
+    whole = ps.aggregate(query, inputs, design, max_pending=10_001)
+    cut = [t.to_batches(max_chunksize=997) for t in inputs]
+    assert ps.aggregate(query, cut, design) == whole
+    late = table.set_column(0, "ts", pa.array(np.where(np.arange(rows) == 280_123, 5, ts)))
+    with pytest.raises(ps.DisorderError, match="input 1, row 280123: timestamp 5") as caught:
+        ps.aggregate(query, [table, late], design)
+    assert caught.value.row == 280_123
