@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +110,25 @@ def test_a_first_that_is_not_ready_is_not_saved(design):
         op.close(0)
         op.close(1)
         assert [row for b in op for row in b.to_pylist()] == [{"ts": 0, "first": 30, "last": 50, "word": "three"}]
+
+
+def test_a_window_of_a_snapshot_comes_before_its_slices():
+    """The first snapshot gives the window as mq left it, the second has a slice beside it, and both are from 0."""
+    functions = {"first": ps.first("v"), "last": ps.last("v"), "early": ps.first("s"), "late": ps.last("s")}
+    schema = pa.schema([("ts", pa.int64()), ("v", pa.int64()), ("s", pa.string())])
+    query = ps.Query(ps.Window(10), None, functions)
+    op = ps.Operator(query, 1, schema, "mq")
+    for value in (1, 2):
+        op.add(0, pa.RecordBatch.from_pydict({"ts": [0], "v": [value], "s": [str(value)]}, schema=schema))
+        while op.stats()["pending"]:  # else it is saved as a tuple to come
+            time.sleep(0.001)
+        blob = op.snapshot()
+        op.end()
+        op = ps.Operator.restore(query, blob, "sliced")
+    with op:
+        op.close(0)
+        (row,) = [row for b in op for row in b.to_pylist()]
+    assert row == {"ts": 0, "first": 1, "last": 2, "early": "1", "late": "2"}
 
 
 def test_a_snapshot_is_as_large_as_the_slices_are():
