@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from memory import with_failing_memory
 from threads import patience
 
 import pystream as ps
-from pystream import _native, reference
+from pystream import reference
 from pystream.operator import CANNOT, DESIGNS, designs_for
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
@@ -467,18 +468,7 @@ def test_every_allocation_may_fail_and_nothing_leaks(design, nothing_left):
     data = {"ts": [1, 2, 3], "k": [1, 2, 1], "s": ["a", "bb", "ccc"], "x": [1e300, 2.0, -1e300]}
     tuples = pa.RecordBatch.from_pydict(data)
     expected = ps.aggregate(query, [tuples, tuples]).to_pylist()
-    before, n, got = _native.memory_live(), 0, None
-    while got is None:
-        n += 1
-        try:
-            got = attempt(query, tuples, design, n)
-        except MemoryError:
-            pass
-        finally:
-            _native.memory_fail_after(0)
-        if _native.memory_live() != before:
-            gc.collect()
-        assert _native.memory_live() == before
+    got, n = with_failing_memory(lambda: attempt(query, tuples, design))
     assert got == expected
     assert n > 80  # so many allocations were made to fail
 
@@ -491,8 +481,7 @@ class Last:
         return self.row
 
 
-def attempt(query: ps.Query, tuples: pa.RecordBatch, design: str, n: int) -> list[dict]:
-    _native.memory_fail_after(n)
+def attempt(query: ps.Query, tuples: pa.RecordBatch, design: str) -> list[dict]:
     with ps.Operator(query, 2, tuples.schema, design, threads=2) as op:
         for i in range(2):
             op.add(i, tuples)
