@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -487,3 +488,43 @@ def attempt(query: ps.Query, tuples: pa.RecordBatch, design: str) -> list[dict]:
             op.add(i, tuples)
             op.close(i)
         return rows(op)
+
+
+@pytest.mark.parametrize("design", ["wiml", "sliced"])
+def test_memory_that_ends_within_a_batch(design, failing_memory, nothing_left):
+    """A design that updates windows in `add` refuses the batch and has changed nothing, or ends and says so."""
+    query = ps.Query(ps.Window(4, 2), "k", {"n": ps.count(), "sum": ps.sum("x")})
+    early, late = (pa.table({"ts": times, "k": times, "x": [1e300] * len(times)}) for times in (range(8), range(8, 30)))
+    expected = rows([ps.aggregate(query, [[early, late]])])
+    kinds = []
+    while "taken" not in kinds:
+        with ps.Operator(query, 1, early.schema, design) as op:
+            op.add(0, early)
+            got = wait_for(op, 8)
+            failing_memory(len(kinds) + 1)
+            kinds.append(add_and_finish(op, late, failing_memory, got))
+        assert got == expected[: len(got)]
+        assert kinds[-1] == "ended" or got == expected
+    assert set(kinds) == {"refused", "ended", "taken"}
+
+
+def add_and_finish(op: ps.Operator, tuples: pa.Table, failing_memory, got: list[dict]) -> str:
+    """Add while memory lasts, once more if that was refused, and read to the end."""
+    kind = "taken"
+    try:
+        op.add(0, tuples)
+    except MemoryError:
+        kind = "refused"
+    failing_memory(0)
+    if kind == "refused":
+        op.add(0, tuples)
+    with suppress(ps.ClosedError):
+        op.close(0)
+    try:
+        for batch in op:
+            got += batch.to_pylist()
+    except MemoryError:
+        with pytest.raises(ps.ClosedError):
+            op.add(0, tuples)
+        return "ended"
+    return kind
