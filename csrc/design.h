@@ -25,9 +25,13 @@ struct design {
 
   /* The input's thread, one call at a time for each input (in->turn). Reserve does all that may fail before the `rows`
      tuples of a batch (1: or a heartbeat) are taken; in->ledger does not count them yet. False: out of memory, nothing
-     changed. Add takes the tuples; if it runs out of memory on the way, it calls operator_fail. Heartbeats come only
-     when they promise something new, a close comes once. Each rings the workers that it has something for
-     (operator_ring). */
+     changed, and the caller may try again. Add takes the tuples. Heartbeats come only when they promise something new,
+     a close comes once. Each rings the workers that it has something for (operator_ring).
+
+     Updating windows is no part of what reserve answers for, whoever does it: a worker in its step, or, in designs
+     without update threads (wiml, sliced), the input's thread in add. If the memory ends there, the operator ends with
+     PS_NO_MEMORY: add calls operator_fail, and returns as if it had taken the tuples. The reader gets the rows that
+     were out and then the failure; every later call of an input is refused with PS_CLOSED. */
   bool (*reserve)(ps_operator *op, int32_t which, int64_t rows);
 
   /* Before reserve: finds the keys of the batch in the design's own way; b->keys stays empty then. NULL: the operator

@@ -127,34 +127,23 @@ static void mq_stats(ps_operator *op, ps_stats *out) {
   out->bytes += out->pending * (int64_t)sizeof(tuple);
 }
 
-const design mq_design = {
-    .ordered = true,
-    .workers = mq_workers,
-    .init = mq_init,
-    .free = mq_free,
-    .reserve = mq_reserve,
-    .add = mq_add,
-    .heartbeat = mq_heartbeat,
-    .close = mq_close,
-    .step = mq_step,
-    .save = mq_save,
-    .load = mq_load,
-    .number = mq_number,
-    .stats = mq_stats,
-};
+/* Both designs: they differ in their queues. */
+#define MQ_DESIGN(queues_init)   \
+  {                              \
+      .ordered = true,           \
+      .workers = mq_workers,     \
+      .init = (queues_init),     \
+      .free = mq_free,           \
+      .reserve = mq_reserve,     \
+      .add = mq_add,             \
+      .heartbeat = mq_heartbeat, \
+      .close = mq_close,         \
+      .step = mq_step,           \
+      .save = mq_save,           \
+      .load = mq_load,           \
+      .number = mq_number,       \
+      .stats = mq_stats,         \
+  }
 
-const design mq_lf_design = {
-    .ordered = true,
-    .workers = mq_workers,
-    .init = mq_lf_init,
-    .free = mq_free,
-    .reserve = mq_reserve,
-    .add = mq_add,
-    .heartbeat = mq_heartbeat,
-    .close = mq_close,
-    .step = mq_step,
-    .save = mq_save,
-    .load = mq_load,
-    .number = mq_number,
-    .stats = mq_stats,
-};
+const design mq_design = MQ_DESIGN(mq_init);
+const design mq_lf_design = MQ_DESIGN(mq_lf_init);

@@ -6,6 +6,13 @@
  * what bounds how far an input may run ahead, and with it the windows that are open. The output thread settles: it
  * reads how far all inputs are (`promise`) and how many tuples they have added (`added`), puts out what is complete,
  * and then passes the tuples that were ready.
+ *
+ * Memory. What an add allocates depends on what is in the windows already: nodes, winsets, windows and states that are
+ * missing, and more room in the states of sums and strings, for a later row of a batch also on the rows before it. To
+ * reserve all of it, every window of every tuple would have to be found twice, where Alg. 6 finds it once; and a bound
+ * from above is as many states as tuples times windows that overlap. So nothing is reserved: one tuple is in all of its
+ * windows or in none (w_hive.h), but a batch that runs out of memory half-way cannot be taken back, and ends the
+ * operator, as an update that runs out of memory does in every design (operator_fail).
  */
 #include "design.h"
 #include "hive_out.h"
@@ -66,7 +73,7 @@ static bool wiml_init(ps_operator *op) {
 /* ---- Add, Update ---- */
 
 static bool wiml_reserve(ps_operator *op, int32_t which, int64_t rows) {
-  (void)op, (void)which, (void)rows;
+  (void)op, (void)which, (void)rows; /* see Memory above */
   return true;
 }
 

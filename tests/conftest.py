@@ -58,7 +58,7 @@ def nothing_left():
 def many_switches():
     """Python changes threads as often as it can."""
     usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
+    sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(usual)
 

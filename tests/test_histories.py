@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tools import run
 
 import pystream as ps
 from pystream import linearizability as lin
@@ -49,15 +48,9 @@ def recorder(request, tmp_path_factory):
     return folder / "history"
 
 
-def run(*command: object) -> str:
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False, timeout=200)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def recorded(recorder, structure, threads, calls, rounds, seed):
     """Rounds as (shape, history)."""
-    for text in run(recorder, structure, threads, calls, rounds, seed).split("#")[1:]:
+    for text in run(recorder, structure, threads, calls, rounds, seed, seconds=200).split("#")[1:]:
         shape, *lines = text.splitlines()
         yield tuple(map(int, shape.split())), [call_of(structure, line.split()) for line in lines]
 
@@ -131,15 +124,6 @@ def test_many_histories_of_c_threads(structure, seed, recorder):
 # ---- Python threads ----
 
 
-@pytest.fixture
-def hasty():
-    """Python changes threads as often as it can."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
-
-
 def gate_calls(inputs, readers):
     gate = ps.TGate(inputs, readers)
     return {
@@ -202,7 +186,7 @@ def round_of_threads(pool, names, producers, readers, calls, seed) -> list[Call]
 
 
 @pytest.mark.parametrize("readers", [1, 2])
-def test_python_threads_at_a_t_gate(readers, hasty, nothing_left):
+def test_python_threads_at_a_t_gate(readers, many_switches, nothing_left):
     with ThreadPoolExecutor(2 + readers) as pool:
         for seed in range(250):
             history = round_of_threads(pool, gate_calls(2, readers), 2, readers, 6, seed)
@@ -212,7 +196,7 @@ def test_python_threads_at_a_t_gate(readers, hasty, nothing_left):
 
 
 @pytest.mark.parametrize("window", [(4, 4), (5, 2), (1, 3)])
-def test_python_threads_at_a_w_hive(window, hasty, nothing_left):
+def test_python_threads_at_a_w_hive(window, many_switches, nothing_left):
     with ThreadPoolExecutor(3) as pool:
         for seed in range(150):
             history = round_of_threads(pool, hive_calls(*window, 2), 2, 1, 6, seed)
@@ -222,7 +206,7 @@ def test_python_threads_at_a_w_hive(window, hasty, nothing_left):
 
 
 @pytest.mark.deep
-def test_python_threads_for_long(hasty, nothing_left):
+def test_python_threads_for_long(many_switches, nothing_left):
     with ThreadPoolExecutor(5) as pool:
         gate = round_of_threads(pool, gate_calls(3, 2), 3, 2, 20_000, seed=2)
         assert len(gate) > 100_000

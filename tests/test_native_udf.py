@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import importlib.util
 import os
 import shutil
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from memory import with_failing_memory
 
 import pystream as ps
 from pystream import _native, functions, reference
@@ -234,24 +234,12 @@ def test_every_allocation_may_fail(user, nothing_left):
     query = ps.Query(ps.Window(5, 2), "k", {"order": digits(user), "n": ps.count()})
     batch = tuples(3, rows=4)[0]
     expected = ps.aggregate(query, [batch]).to_pylist()
-    before, got, n = _native.memory_live(), None, 0
-    while got is None:
-        n += 1
-        try:
-            got = attempt(query, batch, n)
-        except MemoryError:
-            pass
-        finally:
-            _native.memory_fail_after(0)
-        if _native.memory_live() != before:
-            gc.collect()
-        assert _native.memory_live() == before
+    got, n = with_failing_memory(lambda: attempt(query, batch))
     assert got == expected
     assert n > 10
 
 
-def attempt(query: ps.Query, batch: pa.RecordBatch, n: int) -> list[dict]:
-    _native.memory_fail_after(n)
+def attempt(query: ps.Query, batch: pa.RecordBatch) -> list[dict]:
     with ps.Operator(query, 1, batch.schema) as op:
         op.add(0, batch)
         op.close(0)

@@ -10,16 +10,18 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from memory import with_failing_memory
 from threads import patience
 
 import pystream as ps
-from pystream import _native, reference
+from pystream import reference
 from pystream.operator import CANNOT, DESIGNS, designs_for
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
@@ -467,18 +469,7 @@ def test_every_allocation_may_fail_and_nothing_leaks(design, nothing_left):
     data = {"ts": [1, 2, 3], "k": [1, 2, 1], "s": ["a", "bb", "ccc"], "x": [1e300, 2.0, -1e300]}
     tuples = pa.RecordBatch.from_pydict(data)
     expected = ps.aggregate(query, [tuples, tuples]).to_pylist()
-    before, n, got = _native.memory_live(), 0, None
-    while got is None:
-        n += 1
-        try:
-            got = attempt(query, tuples, design, n)
-        except MemoryError:
-            pass
-        finally:
-            _native.memory_fail_after(0)
-        if _native.memory_live() != before:
-            gc.collect()
-        assert _native.memory_live() == before
+    got, n = with_failing_memory(lambda: attempt(query, tuples, design))
     assert got == expected
     assert n > 80  # so many allocations were made to fail
 
@@ -491,10 +482,49 @@ class Last:
         return self.row
 
 
-def attempt(query: ps.Query, tuples: pa.RecordBatch, design: str, n: int) -> list[dict]:
-    _native.memory_fail_after(n)
+def attempt(query: ps.Query, tuples: pa.RecordBatch, design: str) -> list[dict]:
     with ps.Operator(query, 2, tuples.schema, design, threads=2) as op:
         for i in range(2):
             op.add(i, tuples)
             op.close(i)
         return rows(op)
+
+
+@pytest.mark.parametrize("design", ["wiml", "sliced"])
+def test_memory_that_ends_within_a_batch(design, failing_memory, nothing_left):
+    """A design that updates windows in `add` refuses the batch and has changed nothing, or ends and says so."""
+    query = ps.Query(ps.Window(4, 2), "k", {"n": ps.count(), "sum": ps.sum("x")})
+    early, late = (pa.table({"ts": times, "k": times, "x": [1e300] * len(times)}) for times in (range(8), range(8, 30)))
+    expected = rows([ps.aggregate(query, [[early, late]])])
+    kinds = []
+    while "taken" not in kinds:
+        with ps.Operator(query, 1, early.schema, design) as op:
+            op.add(0, early)
+            got = wait_for(op, 8)
+            failing_memory(len(kinds) + 1)
+            kinds.append(add_and_finish(op, late, failing_memory, got))
+        assert got == expected[: len(got)]
+        assert kinds[-1] == "ended" or got == expected
+    assert set(kinds) == {"refused", "ended", "taken"}
+
+
+def add_and_finish(op: ps.Operator, tuples: pa.Table, failing_memory, got: list[dict]) -> str:
+    """Add while memory lasts, once more if that was refused, and read to the end."""
+    kind = "taken"
+    try:
+        op.add(0, tuples)
+    except MemoryError:
+        kind = "refused"
+    failing_memory(0)
+    if kind == "refused":
+        op.add(0, tuples)
+    with suppress(ps.ClosedError):
+        op.close(0)
+    try:
+        for batch in op:
+            got += batch.to_pylist()
+    except MemoryError:
+        with pytest.raises(ps.ClosedError):
+            op.add(0, tuples)
+        return "ended"
+    return kind

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from tools import run
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,19 +20,6 @@ assert not {"pyspark", "click", "rich"} & set(sys.modules)
 query = ps.Query(ps.Window(2), "k", {"n": ps.count()})
 print(ps.__file__, ps.aggregate(query, [{"ts": [0, 1, 2], "k": ["a", "a", "b"]}])["n"].to_pylist())
 """
-
-
-def run(*command: object, cwd: Path, **environment: str) -> str:
-    done = subprocess.run(
-        [str(c) for c in command],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

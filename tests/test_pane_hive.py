@@ -7,44 +7,11 @@ import time
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
+from streams import ALL, stream
 
 import pystream as ps
 from pystream import _native
-
-ALL = {
-    "some": ps.count(where=pc.field("i") > 0),
-    "n": ps.count(),
-    "sum_i": ps.sum("i"),
-    "avg_i": ps.avg("i"),
-    "sum_f": ps.sum("f"),
-    "avg_f": ps.avg("f"),
-    "min_f": ps.min("f"),
-    "max_f": ps.max("f"),
-    "first_i": ps.first("i"),
-    "last_f": ps.last("f"),
-    "min_s": ps.min("s"),
-    "max_s": ps.max("s"),
-    "first_s": ps.first("s"),
-    "last_s": ps.last("s"),
-}
-
-
-def stream(rng: np.random.Generator, rows: int, span: int, keys: int) -> pa.Table:
-    """Tuples with nulls, NaN and values whose sums need the wide accumulator."""
-    f = rng.normal(0, 1000, rows)
-    rare = rng.random(rows)
-    f = np.select([rare < 0.01, rare < 0.02, rare < 0.03, rare < 0.04], [math.nan, math.inf, 1e300, 5e-324], f)
-    words = np.array(["", "a", "b\0c", "é", "zz", "a longer string that repeats"])
-    columns = {
-        "ts": np.sort(rng.integers(0, span, rows)),
-        "k": rng.integers(0, keys, rows),
-        "i": pa.array(rng.integers(-(2**50), 2**50, rows), mask=rng.random(rows) < 0.2),
-        "f": pa.array(f, mask=rng.random(rows) < 0.1),
-        "s": pa.array(words[rng.integers(0, len(words), rows)], mask=rng.random(rows) < 0.1),
-    }
-    return pa.table(columns)
 
 
 def same(query: ps.Query, inputs: list[pa.Table], cut: int = 1 << 16) -> pa.Table:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Case, canonical, cases
+from streams import ALL, stream
 
 import pystream as ps
 from pystream.partials import Combine, Fold, combine, partial_schema
@@ -122,43 +123,10 @@ def test_the_papers_queries(id):
     assert got.combine_chunks().equals(want.combine_chunks())
 
 
-ALL = {
-    "some": ps.count(where=pc.field("i") > 0),
-    "n": ps.count(),
-    "sum_i": ps.sum("i"),
-    "avg_i": ps.avg("i"),
-    "sum_f": ps.sum("f"),
-    "avg_f": ps.avg("f", where=pc.field("i") > 0),
-    "min_i": ps.min("i"),
-    "max_f": ps.max("f"),
-    "first_i": ps.first("i"),
-    "last_f": ps.last("f"),
-    "min_s": ps.min("s"),
-    "max_s": ps.max("s"),
-    "first_s": ps.first("s"),
-    "last_s": ps.last("s"),
-}
-
-
-def stream(rng: np.random.Generator, rows: int, span: int, keys: int) -> pa.Table:
-    """Tuples with nulls, NaN and values whose sums need the wide accumulator."""
-    f, rare = rng.normal(0, 1000, rows), rng.random(rows)
-    f = np.select([rare < 0.01, rare < 0.02, rare < 0.03, rare < 0.04], [math.nan, math.inf, 1e300, 5e-324], f)
-    words = np.array(["", "a", "b\0c", "é", "zz", "a longer string that does not fit into its first place"])
-    columns = {
-        "ts": np.sort(rng.integers(0, span, rows)),
-        "k": pa.array(rng.integers(0, keys, rows), mask=rng.random(rows) < 0.05),
-        "i": pa.array(rng.integers(-(2**50), 2**50, rows), mask=rng.random(rows) < 0.2),
-        "f": pa.array(f, mask=rng.random(rows) < 0.1),
-        "s": pa.array(words[rng.integers(0, len(words), rows)], mask=rng.random(rows) < 0.1),
-    }
-    return pa.table(columns)
-
-
 @pytest.mark.parametrize("order", ["sorted", "nearly", "shuffled"])
 def test_a_fold_gives_one_partial_per_slice_and_key(order):
     rng = np.random.default_rng(4)
-    rows = tagged([stream(rng, 20_000, 300, keys=20)])
+    rows = tagged([stream(rng, 20_000, 300, keys=20, null_keys=0.05)])
     by = {"sorted": np.arange(20_000), "nearly": np.arange(20_000) + rng.integers(0, 500, 20_000)}
     rows = rows.take(np.argsort(by.get(order, rng.random(20_000)), kind="stable"))
     partials = pa.Table.from_batches(single(ps.Query(ps.Window(7, 3), "k", ALL), rows))
@@ -174,7 +142,7 @@ def test_a_fold_gives_one_partial_per_slice_and_key(order):
 def test_long_streams(size, advance, nothing_left):
     """Many slices enter and leave, so that stacks turn over, wide sums come and go, and held entries are renumbered."""
     rng = np.random.default_rng(size * 1000 + advance)
-    inputs = [stream(rng, 1500, 400, keys=9) for _ in range(3)]
+    inputs = [stream(rng, 1500, 400, keys=9, null_keys=0.05) for _ in range(3)]
     query, rows = ps.Query(ps.Window(size, advance), "k", ALL), tagged(inputs)
     want = ps.aggregate(query, inputs)
     assert_same(pa.Table.from_batches(combine(query, rows.schema, folded(query, rows, random.Random(1)))), want)
@@ -475,7 +443,7 @@ def test_what_a_combine_holds_is_bounded():
 @pytest.mark.parametrize("step", ["fold", "export", "load", "windows"])
 def test_out_of_memory_at_every_place(step, failing_memory, nothing_left):
     rng = np.random.default_rng(2)
-    rows = tagged([stream(rng, 60, 20, 3)])
+    rows = tagged([stream(rng, 60, 20, keys=3, null_keys=0.05)])
     batch, after = batch_of(rows), 1
     while out_of_memory(step, rows.schema, batch, failing_memory, after):
         after += 1

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
+from tools import run, tool
 
 ROOT = Path(__file__).parent.parent
 C_SOURCES = sorted((ROOT / "csrc").glob("*.c"))
@@ -17,42 +16,30 @@ MODEL_SOURCES = sorted((ROOT / "csrc/model").glob("*.c"))
 C_FILES = [*C_SOURCES, *sorted((ROOT / "csrc").rglob("*.h")), *MODEL_SOURCES, *sorted((ROOT / "tests").rglob("*.c"))]
 
 
-def tool(name: str) -> str:
-    """A tool of the `test` extra, of this environment even if it is not activated."""
-    found = shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
-    assert found, f"{name} is missing: pip install '.[test]'"
-    return found
-
-
-def run(*command: object) -> None:
-    done = subprocess.run([str(c) for c in command], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, "\n" + done.stdout + done.stderr
-
-
 def test_ruff():
-    run(tool("ruff"), "check")
+    run(tool("ruff"), "check", cwd=ROOT)
 
 
 def test_ruff_format():
-    run(tool("ruff"), "format", "--check")
+    run(tool("ruff"), "format", "--check", cwd=ROOT)
 
 
 def test_mypy():
-    run(sys.executable, "-m", "mypy")
+    run(sys.executable, "-m", "mypy", cwd=ROOT)
 
 
 def test_clang_format():
-    run(tool("clang-format"), "--dry-run", "--Werror", *C_FILES)
+    run(tool("clang-format"), "--dry-run", "--Werror", *C_FILES, cwd=ROOT)
 
 
 @pytest.mark.parametrize("source", C_SOURCES, ids=lambda path: path.name)
 def test_clang_tidy(source):
-    run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc")
+    run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc", cwd=ROOT)
 
 
 @pytest.mark.parametrize("source", MODEL_SOURCES, ids=lambda path: path.name)
 def test_clang_tidy_of_the_model(source):
-    run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc", "-DPYSTREAM_MODEL")
+    run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc", "-DPYSTREAM_MODEL", cwd=ROOT)
 
 
 def test_only_atomics_h_spells_a_memory_order():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tools import run
 
 import pystream as ps
 
@@ -22,15 +22,13 @@ def driver(tmp_path_factory) -> Path:
     sources = [ROOT / "tests/stress/run_gate_stress.c", ROOT / "csrc/run_gate.c", ROOT / "csrc/memory.c"]
     cc = shutil.which("gcc") or shutil.which("clang") or "cc"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "csrc", "-lpthread", "-o", program]
-    subprocess.run([str(c) for c in (cc, *sources, *flags)], check=True)
+    run(cc, *sources, *flags)
     return program
 
 
 @pytest.mark.parametrize("shape", ["1 1 300", "2 1 300", "3 2 300", "20 1 100", "7 3 100"])
 def test_every_reader_gets_everything_in_order(driver, shape):
-    done = subprocess.run([str(driver), *shape.split(), "10"], capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.startswith("10 rounds")
+    assert run(driver, *shape.split(), "10", seconds=120).startswith("10 rounds")
 
 
 class Order:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tools import run, tool
 
 from pystream._native import DESIGNS
 
@@ -42,12 +43,6 @@ DRIVERS = {
 }
 
 
-def run(*command: object) -> str:
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def compiler(sanitizer: str, folder: Path) -> str:
     """A C compiler that has the sanitizer's runtime."""
     probe = folder / "probe.c"
@@ -66,8 +61,8 @@ def build(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     cc = compiler(request.param, folder)
     sanitize = f"-DPYSTREAM_SANITIZE={request.param}"
-    run("cmake", "-S", ROOT / "csrc", "-B", folder, sanitize, f"-DCMAKE_C_COMPILER={cc}")
-    run("cmake", "--build", folder, "--parallel", "2")
+    run(tool("cmake"), "-S", ROOT / "csrc", "-B", folder, sanitize, f"-DCMAKE_C_COMPILER={cc}")
+    run(tool("cmake"), "--build", folder, "--parallel", "2")
     flags = [f"-fsanitize={request.param}", "-fno-sanitize-recover=all", "-std=c11", "-D_GNU_SOURCE", "-g"]
 
     def driver(name: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gc
 import hashlib
 import itertools
 import random
@@ -15,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from memory import with_failing_memory
 from strategies import Collect
 from threads import core_threads, patience
 
 import pystream as ps
-from pystream import _native
 from pystream.operator import CANNOT, DESIGNS
 from pystream.snapshot import _HEAD, MAGIC, VERSION, from_bytes, to_bytes
 
@@ -461,22 +460,7 @@ def test_every_allocation_may_fail(design, nothing_left):
 
 
 def failing(call):
-    """Make the first, second, third ... allocation fail, until the call gets through."""
-    done = None
-    before = _native.memory_live()
-    for n in itertools.count(1):
-        try:
-            _native.memory_fail_after(n)
-            done = call()
-        except MemoryError:
-            pass
-        finally:
-            _native.memory_fail_after(0)
-        if done is not None:
-            break
-        if _native.memory_live() > before:
-            gc.collect()
-        assert _native.memory_live() <= before
+    done, n = with_failing_memory(call)
     assert n > 3
     return done
 

@@ -7,7 +7,6 @@ import gc
 import itertools
 import random
 import shutil
-import subprocess
 import weakref
 from functools import partial
 from pathlib import Path
@@ -16,8 +15,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from threads import run_together
+from hypothesis.stateful import initialize, invariant, precondition, rule
+from producers import ProducerMachine
+from threads import run_together, until_ended
+from tools import run
 
 import pystream as ps
 from pystream import _native
@@ -54,87 +55,65 @@ class Model:
         return min(FOREVER if c else max(t, 0) for t, c in zip(self.latest, self.closed, strict=True))
 
 
-class Machine(RuleBasedStateMachine):
+class Machine(ProducerMachine):
     """Calls in any order, each compared with the model. Long batches make slabs, fronts and reuse common."""
 
     @initialize(inputs=st.integers(1, 4), readers=st.integers(1, 3))
     def begin(self, inputs, readers):
-        self.gate = ps.TGate(inputs, readers)
-        self.model = Model(inputs, readers)
+        self.begin_with(ps.TGate(inputs, readers), Model(inputs, readers))
         self.names = itertools.count()
-
-    def pick(self, data, many):
-        return data.draw(st.integers(0, len(many) - 1))
 
     @precondition(lambda self: not all(self.model.closed))
     @rule(data=st.data(), steps=st.lists(st.sampled_from([0, 0, 1, 2, 50]), min_size=1, max_size=6))
     def insert_one_by_one(self, data, steps):
-        k = data.draw(st.sampled_from([k for k, c in enumerate(self.model.closed) if not c]))
+        k = self.pick_open(data)
         for step in steps:
             ts, payload = max(self.model.latest[k], 0) + step, next(self.names)
-            self.gate.insert_tuple(ts, payload, k)
+            self.structure.insert_tuple(ts, payload, k)
             self.model.insert(ts, payload, k)
 
     @precondition(lambda self: not all(self.model.closed))
     @rule(data=st.data(), n=st.integers(0, 200), step=st.sampled_from([0, 1, 3]))
     def insert_batch(self, data, n, step):
-        k = data.draw(st.sampled_from([k for k, c in enumerate(self.model.closed) if not c]))
+        k = self.pick_open(data)
         times = [max(self.model.latest[k], 0) + step * i for i in range(n)]
         payloads = list(itertools.islice(self.names, n))
-        self.gate.insert_tuples(np.array(times, np.int64), payloads, k)
+        self.structure.insert_tuples(np.array(times, np.int64), payloads, k)
         for ts, payload in zip(times, payloads, strict=True):
             self.model.insert(ts, payload, k)
-
-    @rule(data=st.data(), ahead=st.integers(-3, 400))
-    def heartbeat(self, data, ahead):
-        k = self.pick(data, self.model.latest)
-        ts = max(self.model.latest[k] + ahead, 0)
-        if self.model.closed[k]:
-            with pytest.raises(ps.ClosedError):
-                self.gate.heartbeat(k, ts)
-            return
-        self.gate.heartbeat(k, ts)
-        self.model.latest[k] = max(self.model.latest[k], ts)
-
-    @rule(data=st.data(), really=st.integers(0, 3))
-    def close(self, data, really):
-        if really == 0:
-            k = self.pick(data, self.model.latest)
-            self.gate.close(k)
-            self.model.closed[k] = True
 
     @rule(data=st.data(), back=st.integers(1, 5))
     def insert_too_low(self, data, back):
         k = self.pick(data, self.model.latest)
         with pytest.raises(ps.ClosedError if self.model.closed[k] else ps.DisorderError):
-            self.gate.insert_tuples([self.model.latest[k] + 1, self.model.latest[k] - back], "xy", k)
+            self.structure.insert_tuples([self.model.latest[k] + 1, self.model.latest[k] - back], "xy", k)
 
     @rule(data=st.data())
     def get_one(self, data):
         r = self.pick(data, self.model.had)
         ready = self.model.ready(r)
-        assert self.gate.get_next_ready_tuple(r) == (ready[0] if ready else None)
+        assert self.structure.get_next_ready_tuple(r) == (ready[0] if ready else None)
         self.model.had[r] += bool(ready)
         if not ready:
-            assert self.gate.position(r) == self.model.position()
-            assert self.gate.finished(r) == all(self.model.closed)
+            assert self.structure.position(r) == self.model.position()
+            assert self.structure.finished(r) == all(self.model.closed)
 
     @rule(data=st.data(), most=st.integers(1, 1000))
     def get_many(self, data, most):
         r = self.pick(data, self.model.had)
         ready = self.model.ready(r)[:most]
-        assert self.gate.get_ready_tuples(most, r) == ready
+        assert self.structure.get_ready_tuples(most, r) == ready
         self.model.had[r] += len(ready)
 
     @invariant()
     def no_payload_is_kept_in_vain(self):
-        for had, kept in zip(self.model.had, self.gate._parts[1], strict=True):
+        for had, kept in zip(self.model.had, self.structure._parts[1], strict=True):
             assert len(kept) == len(self.model.tuples) - had
 
     def teardown(self):
-        if hasattr(self, "gate"):
+        if hasattr(self, "structure"):
             for r, _ in enumerate(self.model.had):
-                assert self.gate.get_ready_tuples(10**6, r) == self.model.ready(r)
+                assert self.structure.get_ready_tuples(10**6, r) == self.model.ready(r)
 
 
 TestAgainstTheModel = Machine.TestCase
@@ -293,14 +272,6 @@ def test_calls_of_one_input_and_of_one_reader_take_turns():
     assert payloads == [(f, i) for f in range(3) for i in range(2000)]
 
 
-def until_ended(call):
-    try:
-        for i in itertools.count():
-            call(i)
-    except ps.ClosedError:
-        pass
-
-
 def check_ending(gate):
     run_together(
         lambda: until_ended(lambda i: gate.insert_tuple(i, object(), 0)),
@@ -325,24 +296,19 @@ def stress(request, tmp_path_factory):
     driver = tmp_path_factory.mktemp("t_gate") / "stress"
     core = [ROOT / "csrc" / f"{name}.c" for name in ("t_gate", "reclaim", "slab", "skip_list", "memory")]
     flags = [request.param, "-std=c11", "-D_GNU_SOURCE", "-O2", "-I", ROOT / "csrc", "-pthread", "-o", driver]
-    subprocess.run([cc, *flags, ROOT / "tests/stress/t_gate_stress.c", *core], check=True)
+    run(cc, *flags, ROOT / "tests/stress/t_gate_stress.c", *core)
     return driver
 
 
-def run_stress(stress, run, seconds):
-    done = subprocess.run([stress, *run.split()], capture_output=True, text=True, timeout=seconds, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("run", ["threads 3 2 200 56", "threads 8 1 100 28", "flat 30000"])
-def test_c_threads(stress, run):
-    run_stress(stress, run, 120)
+@pytest.mark.parametrize("arguments", ["threads 3 2 200 56", "threads 8 1 100 28", "flat 30000"])
+def test_c_threads(stress, arguments):
+    run(stress, *arguments.split(), seconds=120)
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("run", ["threads 4 3 2000 28", "threads 20 2 300 14", "flat 1000000"])
-def test_c_threads_for_long(stress, run):
-    run_stress(stress, run, 1200)
+@pytest.mark.parametrize("arguments", ["threads 4 3 2000 28", "threads 20 2 300 14", "flat 1000000"])
+def test_c_threads_for_long(stress, arguments):
+    run(stress, *arguments.split(), seconds=1200)
 
 
 # ---- memory ----

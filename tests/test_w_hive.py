@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from threads import run_together
+from hypothesis.stateful import initialize, precondition, rule
+from producers import ProducerMachine
+from threads import run_together, until_ended
 
 import pystream as ps
 from pystream import _native
@@ -109,9 +110,7 @@ class Model:
         return start, {key: result_of(self.function, values) for key, values in self.open.pop(start).items()}
 
 
-class Machine(RuleBasedStateMachine):
-    """Calls in any order, each compared with the model."""
-
+class Machine(ProducerMachine):
     @initialize(
         size=SIZES,
         advance=SIZES,
@@ -120,68 +119,44 @@ class Machine(RuleBasedStateMachine):
         values=st.sampled_from([INTEGERS, REALS, st.one_of(INTEGERS, REALS, st.none())]),
     )
     def begin(self, size, advance, function, threads, values):
-        self.hive = ps.WHive(ps.Window(size, advance), FUNCTIONS[function], threads)
-        self.model = Model(size, advance, function, threads)
+        hive = ps.WHive(ps.Window(size, advance), FUNCTIONS[function], threads)
+        self.begin_with(hive, Model(size, advance, function, threads))
         self.values = values
-
-    def thread(self, data):
-        return data.draw(st.integers(0, len(self.model.latest) - 1))
-
-    def open_thread(self, data):
-        return data.draw(st.sampled_from([t for t, c in enumerate(self.model.closed) if not c]))
 
     @precondition(lambda self: not all(self.model.closed))
     @rule(data=st.data(), step=st.integers(0, 15), key=KEYS)
     def update(self, data, step, key):
-        t = self.open_thread(data)
+        t = self.pick_open(data)
         ts, value = max(self.model.latest[t], 0) + step, data.draw(self.values)
-        self.hive.update_windows(ts, key, value, t)
+        self.structure.update_windows(ts, key, value, t)
         self.model.update(ts, key, value, t)
 
     @precondition(lambda self: not all(self.model.closed))
     @rule(data=st.data(), steps=st.lists(st.sampled_from([0, 0, 1, 3, 40]), max_size=20))
     def update_batch(self, data, steps):
-        t = self.open_thread(data)
+        t = self.pick_open(data)
         times = list(itertools.accumulate(steps, initial=max(self.model.latest[t], 0)))[1:]
         keys = [data.draw(KEYS) for _ in times]
         values = [data.draw(self.values) for _ in times]
-        self.hive.update_windows_batch(times, keys, values, t)
+        self.structure.update_windows_batch(times, keys, values, t)
         for row in zip(times, keys, values, strict=True):
             self.model.update(*row, t)
 
-    @rule(data=st.data(), ahead=st.integers(-3, 30))
-    def heartbeat(self, data, ahead):
-        t = self.thread(data)
-        ts = max(self.model.latest[t] + ahead, 0)
-        if self.model.closed[t]:
-            with pytest.raises(ps.ClosedError):
-                self.hive.heartbeat(t, ts)
-            return
-        self.hive.heartbeat(t, ts)
-        self.model.latest[t] = max(self.model.latest[t], ts)
-
-    @rule(data=st.data(), really=st.integers(0, 3))
-    def close(self, data, really):
-        if really == 0:
-            t = self.thread(data)
-            self.hive.close(t)
-            self.model.closed[t] = True
-
     @rule(data=st.data(), back=st.integers(1, 5))
     def update_too_low(self, data, back):
-        t = self.thread(data)
+        t = self.pick(data, self.model.latest)
         with pytest.raises(ps.ClosedError if self.model.closed[t] else ps.DisorderError):
-            self.hive.update_windows(self.model.latest[t] - back, "a", 1, t)
+            self.structure.update_windows(self.model.latest[t] - back, "a", 1, t)
 
     @rule()
     def get_next_winset(self):
         expected = self.model.next()
-        assert bits(self.hive.get_next_winset()) == bits(expected)
-        assert self.hive.finished() == (expected is None and all(self.model.closed))
+        assert bits(self.structure.get_next_winset()) == bits(expected)
+        assert self.structure.finished() == (expected is None and all(self.model.closed))
 
     @rule()
     def position(self):
-        position = self.hive.position()
+        position = self.structure.position()
         reached = [FOREVER if c else max(t, 0) for t, c in zip(self.model.latest, self.model.closed, strict=True)]
         first = min(reached)
         if first == FOREVER:
@@ -191,10 +166,10 @@ class Machine(RuleBasedStateMachine):
             assert position == min(before * self.model.advance, FOREVER)
 
     def teardown(self):
-        if hasattr(self, "hive"):
+        if hasattr(self, "structure"):
             while (expected := self.model.next()) is not None:
-                assert bits(self.hive.get_next_winset()) == bits(expected)
-            assert self.hive.get_next_winset() is None
+                assert bits(self.structure.get_next_winset()) == bits(expected)
+            assert self.structure.get_next_winset() is None
 
 
 TestAgainstTheModel = Machine.TestCase
@@ -393,14 +368,6 @@ def test_calls_of_one_thread_and_of_the_reader_take_turns():
     expected = {(f, k): len(range(k, 1000, 3)) for f in range(3) for k in range(3)}
     run_together(*readers)
     assert [winset for winset in outs[0] + outs[1] if winset] == [(5, expected)]
-
-
-def until_ended(call):
-    try:
-        for i in itertools.count():
-            call(i)
-    except ps.ClosedError:
-        pass
 
 
 def check_ending(hive):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from pystream import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +33,13 @@ def run_together(*functions) -> None:
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+def until_ended(call) -> None:
+    """Call with 0, 1, 2 ... until it is refused, because somebody has ended what it calls."""
+    with suppress(ClosedError):
+        for i in itertools.count():
+            call(i)
 
 
 def patience(seconds: float = 60) -> Iterator[None]:

@@ -23,7 +23,7 @@ import builtins
 from bisect import bisect_right
 from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pystream.linearizability.checker import Refusal
 
@@ -37,6 +37,8 @@ CLOSED = "closed"
 END = "end"
 FULL = "full"
 NO_MEMORY = "no memory"
+
+_Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
 
 
 def first_open_start(ts: int, size: int, advance: int) -> int:
@@ -57,6 +59,12 @@ def _promised(latest: tuple[float, ...], who: int, ts: float) -> tuple[float, ..
     return (*latest[:who], max(ts, latest[who]), *latest[who + 1 :])
 
 
+def _placed(tuples: tuple[_Tuple, ...], new: _Tuple) -> tuple[_Tuple, ...]:
+    """The tuples, which are in the order of (ts, producer), and behind its equals the new one."""
+    place = bisect_right(tuples, new[:2], key=lambda t: t[:2])
+    return (*tuples[:place], new, *tuples[place:])
+
+
 def producer_answer(latest: float, call: Call) -> str | None:
     """What insert, update, heartbeat or close must answer when the caller's latest promise is this one.
 
@@ -69,17 +77,6 @@ def producer_answer(latest: float, call: Call) -> str | None:
     return DISORDER if call.args[1] < (0 if call.name == "heartbeat" else max(latest, 0)) else None
 
 
-class _Producers:
-    """What T-Gate and W-Hive have in common: producers whose timestamps never fall."""
-
-    def _checked(self, latest: tuple[float, ...], call: Call) -> str | Refusal | None:
-        """The answer of a producer's call, or a refusal if it gave another one."""
-        right = producer_answer(latest[call.args[0]], call)
-        if call.pending or call.result == right or failed(call):
-            return right
-        return _refused(f"it should answer {right!r}: {call.args[0]} has promised {latest[call.args[0]]}", call)
-
-
 class GateState(NamedTuple):
     """The tuples that not every reader has had, in order; each input's promise; how many of them each reader had."""
 
@@ -88,7 +85,42 @@ class GateState(NamedTuple):
     had: tuple[int, ...]
 
 
-class TGateModel(_Producers):
+class HiveState(NamedTuple):
+    """The tuples (ts, thread, key, value) of windows that have not come out, in order; promises; the last start out."""
+
+    tuples: tuple[tuple[int, int, Any, Any], ...]
+    latest: tuple[float, ...]
+    last: int
+    lost: frozenset[int] = frozenset()  # PaneHiveModel only
+
+
+_State = TypeVar("_State", GateState, HiveState)
+
+
+class _Producers(Generic[_State]):
+    """What T-Gate and W-Hive have in common: producers whose timestamps never fall, and a call that takes out."""
+
+    def step(self, state: _State, call: Call) -> _State | Refusal:
+        """Apply one call."""
+        if failed(call) and call.name != "update":  # its timestamp counts all the same
+            return state
+        if call.name in ("get", "get_next_winset"):
+            return self._get(state, call)
+        right = producer_answer(state.latest[call.args[0]], call)
+        if not (call.pending or call.result == right or failed(call)):
+            who, latest = call.args[0], state.latest[call.args[0]]
+            return _refused(f"it should answer {right!r}: {who} has promised {latest}", call)
+        return state if right else self._promise(state, call)
+
+    def _get(self, state: _State, call: Call) -> _State | Refusal:
+        raise NotImplementedError
+
+    def _promise(self, state: _State, call: Call) -> _State:
+        """What a producer's call changes that does what it was asked to."""
+        raise NotImplementedError
+
+
+class TGateModel(_Producers[GateState]):
     """T-Gate: see spec/ReadyOrder.tla. Payloads must be hashable."""
 
     def __init__(self, inputs: int, readers: int = 1) -> None:
@@ -99,26 +131,13 @@ class TGateModel(_Producers):
         """An empty gate; nothing promised."""
         return GateState((), (-1,) * self.inputs, (0,) * self.readers)
 
-    def step(self, state: GateState, call: Call) -> GateState | Refusal:
-        """Apply one call."""
-        if failed(call):
-            return state
-        if call.name == "get":
-            return self._get(state, call)
-        answer = self._checked(state.latest, call)
-        if isinstance(answer, Refusal):
-            return answer
-        return state if answer else self._promise(state, call)
-
     def _promise(self, state: GateState, call: Call) -> GateState:
         input, *rest = call.args
         latest = _promised(state.latest, input, rest[0] if rest else inf)
         if call.name != "insert":
             return state._replace(latest=latest)
         ts, payload = rest
-        place = bisect_right(state.waiting, (ts, input), key=lambda t: t[:2])
-        waiting = (*state.waiting[:place], (ts, input, payload), *state.waiting[place:])
-        return state._replace(waiting=waiting, latest=latest)
+        return state._replace(waiting=_placed(state.waiting, (ts, input, payload)), latest=latest)
 
     def _get(self, state: GateState, call: Call) -> GateState | Refusal:
         reader = call.args[0]
@@ -182,16 +201,7 @@ class RunGateModel(TGateModel):
         return state
 
 
-class HiveState(NamedTuple):
-    """The tuples (ts, thread, key, value) of windows that have not come out, in order; promises; the last start out."""
-
-    tuples: tuple[tuple[int, int, Any, Any], ...]
-    latest: tuple[float, ...]
-    last: int
-    lost: frozenset[int] = frozenset()  # PaneHiveModel only
-
-
-class WHiveModel(_Producers):
+class WHiveModel(_Producers[HiveState]):
     """W-Hive: see spec/WindowOrder.tla.
 
     `function` makes a window's result out of the values of one key, in (ts, thread, position) order. Keys and values
@@ -210,26 +220,13 @@ class WHiveModel(_Producers):
         """No window; nothing promised."""
         return HiveState((), (-1,) * self.threads, -1)
 
-    def step(self, state: HiveState, call: Call) -> HiveState | Refusal:
-        """Apply one call."""
-        if failed(call) and call.name != "update":
-            return state
-        if call.name == "get_next_winset":
-            return self._get(state, call)
-        answer = self._checked(state.latest, call)
-        if isinstance(answer, Refusal):
-            return answer
-        return state if answer else self._promise(state, call)
-
     def _promise(self, state: HiveState, call: Call) -> HiveState:
         thread, *rest = call.args
         latest = _promised(state.latest, thread, rest[0] if rest else inf)
         if call.name != "update" or failed(call):
             return state._replace(latest=latest)
         ts, key, value = rest
-        place = bisect_right(state.tuples, (ts, thread), key=lambda t: t[:2])
-        tuples = (*state.tuples[:place], (ts, thread, key, value), *state.tuples[place:])
-        return state._replace(tuples=tuples, latest=latest)
+        return state._replace(tuples=_placed(state.tuples, (ts, thread, key, value)), latest=latest)
 
     def _get(self, state: HiveState, call: Call) -> HiveState | Refusal:
         start = self._next_start(state)

@@ -183,3 +183,10 @@ def broken_by(accessor, order, programs, **bounds):
             assert run(weakened, bad.decisions).trace == bad.trace, replay(bad)
             return bad
     return None
+
+
+def judge_needed(accessor, order, programs, **bounds):
+    """With the weaker order one of the programs goes wrong, within few decisions."""
+    bad = broken_by(accessor, order, programs, stale=2, executions=20_000, **bounds)
+    assert bad is not None
+    assert len(bad.decisions) <= 4

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from frame import MEMORY, SIX_CALLS, AnyRightProgram, in_order, side_by_side
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from judge import SCHEDULES, broken_by, judge, judge_all, judge_deep, judge_run, stronger_than_relaxed
+from hypothesis.stateful import initialize, rule
+from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
 from pystream.model import Program
 
@@ -26,27 +27,18 @@ def update(input, ts, key=0):
 # ---- operations and schedules together ----
 
 
-class AnyProgram(RuleBasedStateMachine):
-    """Rules put calls into the threads' programs and decisions into the schedule; then all of it runs."""
+class AnyProgram(AnyRightProgram):
+    subject = "pane_hive"
 
     @initialize(
         size=st.integers(1, 4),
         advance=st.integers(1, 3),
         inputs=st.integers(1, 3),
         function=st.integers(0, 1),
-        memory=st.sampled_from(["sc", "weak", "weak and talk"]),
+        memory=MEMORY,
     )
     def begin(self, size, advance, inputs, function, memory):
-        self.parameters = (size, advance, inputs, function)
-        self.memory = {"weak": memory != "sc", "talk": memory == "weak and talk"}
-        self.calls = [[] for _ in range(inputs + 1)]
-        self.latest = [0] * inputs
-        self.schedule = []
-
-    def open_input(self, input):
-        """The operator checks the order and refuses calls behind a close: the hive does not."""
-        input %= len(self.latest)
-        return None if ("close", input) in self.calls[input] else input
+        self.start((size, advance, inputs, function), inputs, 1, memory)
 
     @rule(input=st.integers(0, 2), later=st.integers(0, 3), key=st.integers(0, 3))
     def update(self, input, later, key):
@@ -54,31 +46,12 @@ class AnyProgram(RuleBasedStateMachine):
             self.latest[input] += later
             self.calls[input].append(update(input, self.latest[input], key))
 
-    @rule(input=st.integers(0, 2), later=st.integers(1, 4))
-    def heartbeat(self, input, later):
-        if (input := self.open_input(input)) is not None:
-            self.latest[input] += later
-            self.calls[input].append(("heartbeat", input, self.latest[input]))
-
-    @rule(input=st.integers(0, 2))
-    def close(self, input):
-        if (input := self.open_input(input)) is not None:
-            self.calls[input].append(("close", input))
-
     @rule()
     def get(self):
         self.calls[-1].append(GET)
 
-    @rule(decisions=SCHEDULES)
-    def decide(self, decisions):
-        self.schedule += decisions
-
-    def teardown(self):
-        if not hasattr(self, "calls"):
-            return
-        stopped = any(decision.kind == "kill" for decision in self.schedule)
-        after = [] if stopped else [GET] * 4  # nobody can go on for a reader that stopped in a call
-        judge_run(Program("pane_hive", self.calls, self.parameters, after=after, **self.memory), self.schedule)
+    def after(self):
+        return [] if self.stopped() else [GET] * 4
 
 
 TestAnyProgram = AnyProgram.TestCase
@@ -90,18 +63,14 @@ TestAnyProgram.settings = settings(stateful_step_count=14)
 def input_calls(input, calls):
     """Every sequence of so many calls, none below the one before: two windows, in the first two keys."""
     each = [update(input, 1), update(input, 1, 2), update(input, 2), ("heartbeat", input, 3), ("close", input)]
-    for sequence in itertools.product(each, repeat=calls):
-        kinds = [c[0] for c in sequence]
-        stamps = [c[2] for c in sequence if c[0] != "close"]
-        again = ("heartbeat", "heartbeat") in itertools.pairwise(kinds)
-        if stamps == sorted(stamps) and "close" not in kinds[:-1] and not again:
-            yield list(sequence)
+    for sequence in in_order(each, calls):
+        if ("heartbeat", "heartbeat") not in itertools.pairwise(call[0] for call in sequence):
+            yield sequence
 
 
 def programs(*calls, gets, parameters=SMALL, after=3, **options):
     """Every program in which input k makes calls[k] calls and a reader `gets` gets; then all close, and more gets."""
-    for sequences in itertools.product(*(list(input_calls(k, n)) for k, n in enumerate(calls))):
-        threads = [s for s in (*sequences, [GET] * gets) if s]
+    for threads in side_by_side(input_calls, calls, [GET] * gets):
         closes = [("close", k) for k in range(parameters[2]) if ("close", k) not in itertools.chain(*threads)]
         last = closes + [GET] * after if after else []
         yield Program("pane_hive", threads, parameters=parameters, after=last, **options)
@@ -140,9 +109,7 @@ def test_lock_freedom():
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(
-    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
-)
+@SIX_CALLS
 def test_every_program_of_six_calls_on_three_threads(calls):
     """Two inputs and a reader, up to three calls each.
 
@@ -176,10 +143,7 @@ def test_which_orders_there_are():
 
 @pytest.mark.parametrize(("accessor", "order"), ORDERS)
 def test_every_order_is_needed(accessor, order):
-    """Even between threads that tell each other of their calls."""
-    bad = broken_by(accessor, order, reusing(talk=True), stale=2, executions=20_000)
-    assert bad is not None
-    assert len(bad.decisions) <= 4
+    judge_needed(accessor, order, reusing(talk=True))
 
 
 def test_programs_that_show_the_orders_are_right():

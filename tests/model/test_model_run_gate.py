@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from frame import MEMORY, SIX_CALLS, AnyRightProgram, side_by_side
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from judge import SCHEDULES, broken_by, judge_all, judge_run, stronger_than_relaxed
+from hypothesis.stateful import initialize, rule
+from judge import judge_all, judge_needed, stronger_than_relaxed
 
 from pystream.model import Program
 
@@ -28,25 +29,12 @@ BOTH_AT_1_AND_2 = [insert(0, 1), insert(1, 1), insert(0, 2), insert(1, 2)]
 # ---- operations and schedules together ----
 
 
-class AnyProgram(RuleBasedStateMachine):
-    """Rules put calls into the threads' programs and decisions into the schedule; then all of it runs."""
+class AnyProgram(AnyRightProgram):
+    subject = "run_gate"
 
-    @initialize(
-        inputs=st.integers(1, 3),
-        readers=st.integers(1, 2),
-        memory=st.sampled_from(["sc", "weak", "weak and talk"]),
-    )
+    @initialize(inputs=st.integers(1, 3), readers=st.integers(1, 2), memory=MEMORY)
     def begin(self, inputs, readers, memory):
-        self.parameters = (inputs, readers)
-        self.memory = {"weak": memory != "sc", "talk": memory == "weak and talk"}
-        self.calls = [[] for _ in range(inputs + readers)]
-        self.latest = [0] * inputs
-        self.schedule = []
-
-    def open_input(self, input):
-        """The operator checks the order and refuses calls behind a close: the gate does not."""
-        input %= len(self.latest)
-        return None if ("close", input) in self.calls[input] else input
+        self.start((inputs, readers), inputs, readers, memory)
 
     @rule(input=st.integers(0, 2), later=st.integers(0, 2), step=st.integers(0, 2), n=st.integers(1, 4))
     def insert(self, input, later, step, n):
@@ -54,33 +42,14 @@ class AnyProgram(RuleBasedStateMachine):
             self.calls[input].append(insert(input, self.latest[input] + later, step, n))
             self.latest[input] += later + step * (n - 1)
 
-    @rule(input=st.integers(0, 2), later=st.integers(1, 3))
-    def heartbeat(self, input, later):
-        if (input := self.open_input(input)) is not None:
-            self.latest[input] += later
-            self.calls[input].append(("heartbeat", input, self.latest[input]))
-
-    @rule(input=st.integers(0, 2))
-    def close(self, input):
-        if (input := self.open_input(input)) is not None:
-            self.calls[input].append(("close", input))
-
     @rule(reader=st.integers(0, 1), name=st.sampled_from(["get", "get_run"]))
     def get(self, reader, name):
         reader %= self.parameters[1]
         self.calls[len(self.latest) + reader].append((name, reader))
 
-    @rule(decisions=SCHEDULES)
-    def decide(self, decisions):
-        self.schedule += decisions
-
-    def teardown(self):
-        if not hasattr(self, "calls"):
-            return
-        after = [(name, r) for r in range(self.parameters[1]) for name in ("get", "get_run")] * 2
-        if any(decision.kind == "kill" for decision in self.schedule):
-            after = []  # nobody can go on for a reader that stopped in a call
-        judge_run(Program("run_gate", self.calls, self.parameters, after=after, **self.memory), self.schedule)
+    def after(self):
+        gets = [(name, r) for r in range(self.parameters[1]) for name in ("get", "get_run")]
+        return [] if self.stopped() else gets * 2
 
 
 TestAnyProgram = AnyProgram.TestCase
@@ -109,8 +78,7 @@ def input_calls(input, calls):
 def programs(*calls, gets, get=GET, last=GET, parameters=SMALL, **options):
     """Every program in which input k makes calls[k] calls and a reader `gets` gets, with more gets afterwards."""
     after = [last] * (2 * sum(calls) + 1)
-    for sequences in itertools.product(*(list(input_calls(k, n)) for k, n in enumerate(calls))):
-        threads = [s for s in (*sequences, [get] * gets) if s]
+    for threads in side_by_side(input_calls, calls, [get] * gets):
         yield Program("run_gate", threads, parameters=parameters, after=after, **options)
 
 
@@ -163,9 +131,7 @@ def test_lock_freedom():
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(
-    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
-)
+@SIX_CALLS
 def test_every_program_of_six_calls_on_three_threads(calls):
     """Two inputs and a reader, up to three calls each: every schedule; stale loads as many as there can be."""
     first, second, gets = calls
@@ -198,7 +164,4 @@ def test_which_orders_there_are():
 
 @pytest.mark.parametrize(("accessor", "order"), ORDERS)
 def test_every_order_is_needed(accessor, order):
-    """Even between threads that tell each other of their calls."""
-    bad = broken_by(accessor, order, leaving(talk=True), stale=2, executions=20_000)
-    assert bad is not None
-    assert len(bad.decisions) <= 4
+    judge_needed(accessor, order, leaving(talk=True))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
+from frame import MEMORY, SIX_CALLS, AnyProgram, in_order, side_by_side
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from judge import SCHEDULES, broken_by, judge, judge_all, judge_deep, judge_run, stronger_than_relaxed
+from hypothesis.stateful import initialize, rule
+from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
 from pystream.model import Decision, Program, explore
 
@@ -30,8 +29,9 @@ BOTH_AT_1_AND_2 = [insert(0, 1), insert(1, 1), insert(0, 2), insert(1, 2)]
 # ---- operations and schedules together ----
 
 
-class AnyProgram(RuleBasedStateMachine):
-    """Rules put calls into the threads' programs and decisions into the schedule; then all of it runs."""
+class AnyGateProgram(AnyProgram):
+    subject = "t_gate"
+    first = 1
 
     @initialize(
         inputs=st.integers(1, 3),
@@ -39,14 +39,10 @@ class AnyProgram(RuleBasedStateMachine):
         levels=st.integers(1, 3),
         full_every=st.integers(1, 3),
         spares=st.sampled_from([-1, 1]),
-        memory=st.sampled_from(["sc", "weak", "weak and talk"]),
+        memory=MEMORY,
     )
     def begin(self, inputs, readers, levels, full_every, spares, memory):
-        self.parameters = (inputs, readers, levels, full_every, 1, 1, spares)
-        self.memory = {"weak": memory != "sc", "talk": memory == "weak and talk"}
-        self.calls = [[] for _ in range(inputs + readers)]
-        self.latest = [1] * inputs
-        self.schedule = []
+        self.start((inputs, readers, levels, full_every, 1, 1, spares), inputs, readers, memory)
 
     @rule(input=st.integers(0, 2), later=st.integers(0, 2))
     def insert(self, input, later):
@@ -72,18 +68,11 @@ class AnyProgram(RuleBasedStateMachine):
         reader %= self.parameters[1]
         self.calls[len(self.latest) + reader].append(("get", reader))
 
-    @rule(decisions=SCHEDULES)
-    def decide(self, decisions):
-        self.schedule += decisions
-
-    def teardown(self):
-        if not hasattr(self, "calls"):
-            return
-        after = [("get", r) for r in range(self.parameters[1])] * 4
-        judge_run(Program("t_gate", self.calls, self.parameters, after=after, **self.memory), self.schedule)
+    def after(self):
+        return [("get", r) for r in range(self.parameters[1])] * 4
 
 
-TestAnyProgram = AnyProgram.TestCase
+TestAnyProgram = AnyGateProgram.TestCase
 TestAnyProgram.settings = settings(stateful_step_count=14)
 
 # ---- all schedules of all small programs ----
@@ -92,18 +81,13 @@ TestAnyProgram.settings = settings(stateful_step_count=14)
 def input_calls(input, calls):
     """Every sequence of so many calls of an input, timestamps 1 and 2, none below the one before."""
     each = [insert(input, 1), insert(input, 2), ("heartbeat", input, 2), ("close", input)]
-    for sequence in itertools.product(each, repeat=calls):
-        kinds = [c[0] for c in sequence]
-        stamps = [c[2] for c in sequence if c[0] != "close"]
-        if stamps == sorted(stamps) and "close" not in kinds[:-1]:
-            yield list(sequence)
+    return in_order(each, calls)
 
 
 def programs(*calls, gets, parameters=SMALL, **options):
     """Every program in which input k makes calls[k] calls and a reader `gets` gets, with more gets afterwards."""
     after = [GET] * (sum(calls) + 1)
-    for sequences in itertools.product(*(list(input_calls(k, n)) for k, n in enumerate(calls))):
-        threads = [s for s in (*sequences, [GET] * gets) if s]
+    for threads in side_by_side(input_calls, calls, [GET] * gets):
         yield Program("t_gate", threads, parameters=parameters, after=after, **options)
 
 
@@ -150,9 +134,7 @@ def test_lock_freedom():
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(
-    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
-)
+@SIX_CALLS
 def test_every_program_of_six_calls_on_three_threads(calls):
     """Two inputs and a reader, up to three calls each.
 
@@ -186,10 +168,7 @@ def test_which_orders_there_are():
 
 @pytest.mark.parametrize(("accessor", "order"), ORDERS)
 def test_every_order_is_needed(accessor, order):
-    """Even between threads that tell each other of their calls."""
-    bad = broken_by(accessor, order, reclaiming(talk=True), stale=2, executions=20_000)
-    assert bad is not None
-    assert len(bad.decisions) <= 4
+    judge_needed(accessor, order, reclaiming(talk=True))
 
 
 # ---- what the model must find in T-Gate's neighbourhood ----

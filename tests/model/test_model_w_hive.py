@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
+from frame import MEMORY, SIX_CALLS, AnyRightProgram, in_order, side_by_side
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from judge import SCHEDULES, broken_by, judge, judge_all, judge_deep, judge_run, stronger_than_relaxed
+from hypothesis.stateful import initialize, rule
+from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
 from pystream.model import Program
 
@@ -25,58 +24,37 @@ def update(thread, ts, key=0):
 # ---- operations and schedules together ----
 
 
-class AnyProgram(RuleBasedStateMachine):
-    """Rules put calls into the threads' programs and decisions into the schedule; then all of it runs."""
+class AnyProgram(AnyRightProgram):
+    subject = "w_hive"
 
     @initialize(
         size=st.integers(1, 4),
         advance=st.integers(1, 3),
         threads=st.integers(1, 3),
         levels=st.integers(1, 3),
-        memory=st.sampled_from(["sc", "weak", "weak and talk"]),
+        memory=MEMORY,
     )
     def begin(self, size, advance, threads, levels, memory):
-        self.parameters = (size, advance, threads, levels)
-        self.memory = {"weak": memory != "sc", "talk": memory == "weak and talk"}
-        self.calls = [[] for _ in range(threads + 1)]
-        self.latest = [0] * threads
-        self.schedule = []
-
-    def may_call(self, thread):
-        return ("close", thread) not in self.calls[thread]
+        self.start((size, advance, threads, levels), threads, 1, memory)
 
     @rule(thread=st.integers(0, 2), later=st.integers(0, 3), key=st.integers(0, 3))
     def update(self, thread, later, key):
-        thread %= len(self.latest)
-        if self.may_call(thread):
+        if (thread := self.open_input(thread)) is not None:
             self.latest[thread] += later
             self.calls[thread].append(update(thread, self.latest[thread], key))
 
-    @rule(thread=st.integers(0, 2), later=st.integers(-1, 4))
-    def heartbeat(self, thread, later):
-        thread %= len(self.latest)
-        if self.may_call(thread):
-            ts = max(self.latest[thread] + later, 0)
-            self.latest[thread] = max(self.latest[thread], ts)
-            self.calls[thread].append(("heartbeat", thread, ts))
-
-    @rule(thread=st.integers(0, 2))
-    def close(self, thread):
-        thread %= len(self.latest)
-        if self.may_call(thread):
-            self.calls[thread].append(("close", thread))
+    @rule(thread=st.integers(0, 2), earlier=st.integers(0, 1))
+    def stale_heartbeat(self, thread, earlier):
+        """It says nothing new."""
+        if (thread := self.open_input(thread)) is not None:
+            self.calls[thread].append(("heartbeat", thread, max(self.latest[thread] - earlier, 0)))
 
     @rule()
     def get(self):
         self.calls[-1].append(GET)
 
-    @rule(decisions=SCHEDULES)
-    def decide(self, decisions):
-        self.schedule += decisions
-
-    def teardown(self):
-        if hasattr(self, "calls"):
-            judge_run(Program("w_hive", self.calls, self.parameters, after=[GET] * 4, **self.memory), self.schedule)
+    def after(self):
+        return [GET] * 4
 
 
 TestAnyProgram = AnyProgram.TestCase
@@ -88,17 +66,12 @@ TestAnyProgram.settings = settings(stateful_step_count=14)
 def updater_calls(thread, calls):
     """Every sequence of so many calls, none below the one before: two windows, in the first two keys of one hash."""
     each = [update(thread, 1), update(thread, 1, 2), update(thread, 2), ("heartbeat", thread, 2), ("close", thread)]
-    for sequence in itertools.product(each, repeat=calls):
-        kinds = [c[0] for c in sequence]
-        stamps = [c[2] for c in sequence if c[0] != "close"]
-        if stamps == sorted(stamps) and "close" not in kinds[:-1]:
-            yield list(sequence)
+    return in_order(each, calls)
 
 
 def programs(*calls, gets, parameters=SMALL, closing=True, **options):
     """Every program in which thread k makes calls[k] calls and a reader `gets` gets; then all close, and more gets."""
-    for sequences in itertools.product(*(list(updater_calls(k, n)) for k, n in enumerate(calls))):
-        threads = [s for s in (*sequences, [GET] * gets) if s]
+    for threads in side_by_side(updater_calls, calls, [GET] * gets):
         after = [("close", k) for k in range(2) if closing] + [GET] * 3
         yield Program("w_hive", threads, parameters=parameters, after=after, **options)
 
@@ -133,9 +106,7 @@ def test_lock_freedom():
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(
-    "calls", [c for c in itertools.product(range(4), repeat=3) if sum(c) <= 6 and c[0] >= c[1] > 0]
-)
+@SIX_CALLS
 def test_every_program_of_six_calls_on_three_threads(calls):
     """Two updaters and a reader, up to three calls each.
 
@@ -169,9 +140,7 @@ def test_which_orders_there_are():
 
 @pytest.mark.parametrize(("accessor", "order"), ORDERS)
 def test_every_order_is_needed(accessor, order):
-    bad = broken_by(accessor, order, delivering(talk=True), stale=2, executions=20_000)
-    assert bad is not None
-    assert len(bad.decisions) <= 4
+    judge_needed(accessor, order, delivering(talk=True))
 
 
 def test_programs_that_show_the_orders_are_right():

@@ -1,0 +1,28 @@
+"""For tests in which memory runs out."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+
+from pystream import _native
+
+
+def with_failing_memory(call) -> tuple[object, int]:
+    """Let the n-th allocation of the C core and all later ones fail, for n = 1, 2, 3 ..., until the call gets through.
+
+    Gives what the call gave and how many there were. All others must end in a MemoryError, and nothing may leak.
+    """
+    before = _native.memory_live()
+    for n in itertools.count(1):
+        _native.memory_fail_after(n)
+        try:
+            return call(), n
+        except MemoryError:
+            pass
+        finally:
+            _native.memory_fail_after(0)
+        if _native.memory_live() > before:
+            gc.collect()
+        assert _native.memory_live() <= before
+    raise AssertionError
