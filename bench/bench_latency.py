@@ -9,9 +9,9 @@ schedule are those of `pystream bench` (pystream/evaluation), and so is what cou
 Latency of a row, in milliseconds, is given twice, for rows evenly spread over the second half of each run:
 
   latency   from the moment when the latest tuple that contributed to the row was due, to the moment when the row is in
-            the reader's hands. That is the definition of the target. It contains: waiting for the window to end (a key's
-            last tuple may come long before), waiting until every other input has passed the window's end too (without
-            which the result would depend on who comes late), up to one interval each; then what follows.
+            the reader's hands. That is the definition of the target. It contains: waiting for the window to end (the
+            last tuple of a key may come long before), waiting until every other input has passed the window's end too
+            (without which the result would depend on who comes late), up to one interval each; then what follows.
   own       from the moment when the window was complete: when the batch was due with which the last input passed its
             end. It contains: how late the injector woke up, adding that batch, waking the output thread, making the
             rows, waking the reader, and whatever the scheduler does between them. No design can do anything about
@@ -76,10 +76,10 @@ class Case:
     threads: int
 
     def arguments(self, design: str) -> list[object]:
-        size, advance = PAPER[self.query].query.window.ticks(None)
-        function = PAPER[self.query].query.aggregates
-        name = next(iter(function))
-        return [self.data, AUTO if design == "auto" else design, size, advance, name, self.workload.inputs, self.threads]
+        """Those of the driver that do not change from run to run."""
+        query = PAPER[self.query].query
+        name = AUTO if design == "auto" else design
+        return [self.data, name, *query.window.ticks(None), *query.aggregates, self.workload.inputs, self.threads]
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,12 @@ class Found:
     def merged(self, per_second: float) -> float:
         """Tuples per second: how fast windows come out in the second half, times the tuples of a second."""
         rows = self.second_half()
-        if len(rows) < 2 or rows[-1, 0] == rows[0, 0]:  # noqa: PLR2004 - a line has two ends
+        if len(rows) < 2 or rows[-1, 0] == rows[0, 0]:
             return 0.0
         return float((rows[-1, 1] - rows[0, 1]) / (1e-9 * (rows[-1, 0] - rows[0, 0])) * per_second)
 
     def second_half(self) -> NDArray[np.int64]:
+        """The rows that count."""
         middle = self.about["start"] + 0.5e9 * self.about["seconds"]
         return self.rows[self.rows[:, 0] >= middle]
 
@@ -123,6 +124,7 @@ class Bench:
         self.workloads = {n: Workload("EC", n, LAP_TUPLES) for n in options.inputs}
 
     def case(self, query: str, inputs: int) -> Case:
+        """A query, with its data in a file."""
         path = self.folder / f"{inputs}.data"
         workload = self.workloads[inputs]
         threads = min(self.options.threads or inputs, inputs)
@@ -138,6 +140,7 @@ class Bench:
         return Found(about, schedule, np.fromfile(out, np.int64).reshape(-1, 3))
 
     def paced(self, case: Case, design: str, rate: float) -> Found:
+        """One run with a batch of each input per interval."""
         rows = round(rate / case.workload.inputs * 1e-6 * self.options.interval)
         return self.run(case, design, rate, rows, self.options.seconds)
 

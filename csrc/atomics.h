@@ -108,7 +108,7 @@ static inline uint64_t held_read(const cell *c) { return CELL_LOAD(c, memory_ord
    what goes with them is behind the mutex. */
 static inline uint64_t held_change(cell *c, int64_t by) { return CELL_ADD(c, (uint64_t)by, memory_order_relaxed); }
 
-/* ---- doorbell.h ---- */
+/* ---- doorbell.h, watch.h ---- */
 
 /* The word as it was before. Release: what the ringer made visible before it rang; acquire: the sleeper's look for work
    comes after it. Partner: the other draws of the same word; being read-modify-writes, all of them continue the release

@@ -147,6 +147,15 @@ static uint64_t mark(ledger *l, int64_t rows) {
   return held_change(&l->held, 1);
 }
 
+bool ledger_want(ledger *l, int64_t rows) {
+  pthread_mutex_lock(&l->lock);
+  bool wants = !l->cancelled && !ledger_fits(l, rows) && !fits(l, mark(l, rows), rows);
+  pthread_mutex_unlock(&l->lock);
+  return wants;
+}
+
+bool ledger_pressed(ledger *l) { return room(l) & 1; }
+
 ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms) {
   if (rows < 1) rows = 1;
   moment until = moment_in(ms);

@@ -4,7 +4,7 @@
  * It bounds the tuples held (max_pending) and keeps batches alive: a batch leaves when its last tuple has been passed.
  *
  * Roles       one adder at a time (under the input's turn): ledger_fits, ledger_put. One passer (the output thread):
- *             ledger_pass, ledger_ready. Any thread: ledger_held, ledger_wait, ledger_cancel.
+ *             ledger_pass, ledger_ready. Any thread: the others.
  * Invariants  I1 `held` counts the tuples put and not passed; it is at most held_max, but for a single batch that is
  *                larger than that and came when nothing was held, since a batch must be taken whole;
  *             I2 the batches from `first` on are those with tuples not passed, in the order in which they were put.
@@ -56,6 +56,10 @@ typedef struct {
   int64_t first;
 } ledger_view;
 ledger_view ledger_look(ledger *l, int64_t ts);
+
+/* Marks that somebody wants room for so many rows; whether the passer has to know, for there is none. */
+bool ledger_want(ledger *l, int64_t rows);
+bool ledger_pressed(ledger *l); /* whether there is such a mark */
 
 ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms); /* PS_OK: they fit; PS_FULL: not in time; PS_CLOSED */
 void ledger_cancel(ledger *l);

@@ -231,7 +231,10 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
   input *in = &op->input[which];
   if (is_closed(op, in)) return PS_CLOSED;
   if (!in_order(b, ps_counter_get(&in->latest), fault)) return PS_DISORDER;
-  if (!ledger_fits(&in->ledger, b->rows)) return PS_FULL;
+  if (!ledger_fits(&in->ledger, b->rows)) {
+    operator_ring(op, 0); /* it may count out some that have become ready */
+    return PS_FULL;
+  }
   bool (*find_keys)(ps_operator *, int32_t, const batch *) = op->design->find_keys;
   bool found = find_keys ? find_keys(op, which, b) : key_cache_fill(&in->keys, b, op->keys);
   bool ok = found && op->design->reserve(op, which, b->rows);
@@ -285,7 +288,7 @@ static ps_code add_piece(ps_operator *op, int32_t which, struct ArrowArray *piec
   for (;;) {
     ps_code code = ps_operator_add(op, which, 0, piece, fault);
     if (code != PS_FULL) return code;
-    if (ledger_wait(&op->input[which].ledger, piece->length, PIECE_WAIT_MS) == PS_CLOSED) return PS_CLOSED;
+    if (ps_operator_wait_space(op, which, piece->length, PIECE_WAIT_MS) == PS_CLOSED) return PS_CLOSED;
   }
 }
 
@@ -324,7 +327,9 @@ ps_code ps_operator_add_pieces(ps_operator *op, int32_t which, int64_t cut, stru
 }
 
 ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int32_t ms) {
-  return ledger_wait(&op->input[which].ledger, rows, ms);
+  ledger *l = &op->input[which].ledger;
+  if (ledger_want(l, rows < 1 ? 1 : rows)) operator_ring(op, 0);
+  return ledger_wait(l, rows, ms);
 }
 
 ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fault *fault) {
@@ -378,6 +383,7 @@ ps_code ps_operator_watch(ps_operator *op, int32_t descriptor) {
 void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out) {
   input *in = &op->input[which];
   *out = (ps_input_stats){ps_counter_get(&in->latest), ledger_held(&in->ledger), ps_flag_get(&in->closed)};
+  if (out->pending > 0) operator_ring(op, 0); /* who asks again will find what is ready counted out */
 }
 
 void ps_operator_stats(ps_operator *op, ps_stats *out) {
@@ -388,6 +394,7 @@ void ps_operator_stats(ps_operator *op, ps_stats *out) {
     out->pending += ledger_held(&in->ledger);
     out->bytes += ps_counter_get(&in->bytes_in) - ps_counter_get(&in->bytes_out);
   }
+  if (out->pending > 0) operator_ring(op, 0); /* as above */
   op->design->stats(op, out);
 }
 

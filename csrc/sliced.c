@@ -3,25 +3,37 @@
 #include "design.h"
 #include "key_number.h"
 #include "pane_save.h"
+#include "watch.h"
 
 typedef struct {
   key_numbers numbers;
   int64_t tuples;    /* folded */
+  int64_t quiet;     /* of these, since the output thread was rung */
   uint8_t apart[64]; /* what the output thread reads from what it does not */
   cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; all tuples before it are folded */
   cell added;        /* tuples folded */
-  int64_t seen;      /* the output thread's: `added` when it looked */
-  int64_t passed;    /* the output thread's */
+  cell watch;        /* the output thread's marks: watch.h */
+  uint8_t apart_too[64];
+  uint64_t come;  /* the output thread's: `promise` when it looked */
+  int64_t came;   /* the output thread's: when it found that changed, by its clock */
+  int64_t seen;   /* the output thread's: `added` when it looked */
+  int64_t passed; /* the output thread's */
+  uint64_t marks; /* the output thread's: those in `watch` */
 } sliced_input;
 
 typedef struct {
   pane_hive hive;
   ps_counter open;   /* partials held for windows to come: (slice, key) */
   int64_t unsettled; /* windows put out since tuples were last passed */
+  int64_t clock;     /* promises that the output thread has found changed */
   sliced_input input[];
 } sliced;
 
 #define SETTLE_WINDOWS INT64_C(16) /* settling costs about as much as putting out a small window */
+
+/* Tuples held for which an input rings although nobody watches it, so that batches are released: few enough not to
+   keep much memory, many enough that waking the output thread, some 10 us for both sides, costs little for each. */
+#define QUIET_TUPLES INT64_C(1024)
 
 /* ---- making ---- */
 
@@ -45,6 +57,7 @@ static bool sliced_init(ps_operator *op) {
     key_numbers_init(&s->input[i].numbers, &op->input[i].keys, op->keys);
     cell_init(&s->input[i].promise, 0);
     cell_init(&s->input[i].added, 0);
+    cell_init(&s->input[i].watch, 0);
   }
   return true;
 }
@@ -69,33 +82,46 @@ static bool sliced_reserve(ps_operator *op, int32_t which, int64_t rows) {
   return true;
 }
 
-/* Says how far the input has come, and wakes the output thread. If memory ran out, tuples are lost: the end. */
-static void publish(ps_operator *op, int32_t which, bool ok, uint64_t promise, int64_t tuples) {
+/* Many tuples have come since the input rang, and many are held. */
+static bool is_overdue(const sliced_input *in, ledger *l) {
+  return in->quiet >= QUIET_TUPLES && ledger_held(l) >= QUIET_TUPLES;
+}
+
+/* Says how far the input has come, and wakes the output thread if that waits for it. `edge`: a slice was handed over.
+   If memory ran out, tuples are lost: the end. */
+static void publish(ps_operator *op, int32_t which, bool ok, bool edge, uint64_t promise, int64_t tuples) {
   sliced_input *in = &((sliced *)op->state)->input[which];
   if (!ok) operator_fail(op, PS_NO_MEMORY, &(ps_fault){0});
-  AT(add_update);
+  AT(add_promise);
   promise_write(&in->promise, promise);
   in->tuples += tuples;
-  AT(add_update);
+  AT(add_promise);
   merged_publish(&in->added, (uint64_t)in->tuples);
+  in->quiet += tuples;
+  bool meant = watch_tell(&in->watch, edge) || promise == PROMISE_CLOSED;
+  if (!meant && !is_overdue(in, &op->input[which].ledger)) return;
+  in->quiet = 0;
   operator_ring(op, 0);
 }
 
 static void sliced_add(ps_operator *op, int32_t which, batch *b) {
   sliced *s = op->state;
   int64_t rows = b->rows, last = batch_ts(b, rows - 1); /* once published, the batch may go */
+  const pane *before = s->hive.input[which].last;
   bool ok = pane_hive_add(&s->hive, which, b, s->input[which].numbers.numbers);
-  publish(op, which, ok, (uint64_t)last + 1, rows);
+  publish(op, which, ok, s->hive.input[which].last != before, (uint64_t)last + 1, rows);
 }
 
 static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
-  bool ok = pane_hive_heartbeat(&((sliced *)op->state)->hive, which, (uint64_t)ts);
-  publish(op, which, ok, (uint64_t)ts + 1, 0);
+  pane_hive *h = &((sliced *)op->state)->hive;
+  const pane *before = h->input[which].last;
+  bool ok = pane_hive_heartbeat(h, which, (uint64_t)ts);
+  publish(op, which, ok, h->input[which].last != before, (uint64_t)ts + 1, 0);
 }
 
 static void sliced_close(ps_operator *op, int32_t which) {
   bool ok = pane_hive_close(&((sliced *)op->state)->hive, which);
-  publish(op, which, ok, PROMISE_CLOSED, 0);
+  publish(op, which, ok, true, PROMISE_CLOSED, 0);
 }
 
 /* ---- output ---- */
@@ -109,8 +135,13 @@ typedef struct {
 static frontier look(sliced *s, const ps_operator *op) {
   frontier f = {INT64_MAX, op->inputs};
   for (int32_t i = 0; i < op->inputs; i++) {
-    uint64_t promise = promise_read(&s->input[i].promise);
-    s->input[i].seen = (int64_t)merged_read(&s->input[i].added);
+    sliced_input *in = &s->input[i];
+    AT(output_look);
+    uint64_t promise = promise_read(&in->promise);
+    if (promise != in->come) in->came = ++s->clock;
+    in->come = promise;
+    AT(output_look);
+    in->seen = (int64_t)merged_read(&in->added);
     if (promise == PROMISE_CLOSED) continue;
     int64_t ts = (int64_t)(promise - 1); /* -1: it has not begun, and nothing is ready */
     if (f.input == op->inputs || ts < f.ts) f = (frontier){ts, i};
@@ -137,11 +168,13 @@ static bool settle_ready(ps_operator *op, frontier f) {
   return operator_settle(op);
 }
 
+/* Inputs may wait for every tuple. */
+static bool is_small(const ps_operator *op) { return op->input[0].ledger.held_max < SETTLE_EVERY * SETTLE_WINDOWS; }
+
 /* There is more to put out: the tuples of the slices that were read are done with. */
 static bool settle_read(ps_operator *op) {
   sliced *s = op->state;
-  bool small = op->input[0].ledger.held_max < SETTLE_EVERY * SETTLE_WINDOWS; /* inputs may wait for every tuple */
-  if (++s->unsettled < SETTLE_WINDOWS && !small) return true;
+  if (++s->unsettled < SETTLE_WINDOWS && !is_small(op)) return true;
   s->unsettled = 0;
   for (int32_t i = 0; i < op->inputs; i++) pass_to(op, i, pane_hive_through(&s->hive, i));
   return operator_settle(op);
@@ -159,18 +192,60 @@ static ps_code put_out(ps_operator *op, ps_fault *fault) {
   return code;
 }
 
+/* The input whose next slice to wait for: of those at the lowest position that have not passed the next edge, the one
+   that came last, since it will probably come last again. All others at that position are then there too, and one
+   ring serves for all. -1: somebody has passed it since. */
+static int32_t target(const sliced *s, const ps_operator *op) {
+  uint64_t lowest = tournament_lowest(&s->hive.seen), edge = next_edge(s->hive.plan.windows, lowest);
+  int32_t best = -1;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    const sliced_input *in = &s->input[i];
+    bool lags = s->hive.seen.score[i] == lowest && in->come <= edge && in->come != PROMISE_CLOSED;
+    if (lags && (best < 0 || in->came > s->input[best].came)) best = i;
+  }
+  return best;
+}
+
+static bool is_pressed(ps_operator *op) {
+  bool pressed = is_small(op);
+  for (int32_t i = 0; i < op->inputs && !pressed; i++) {
+    AT(output_pressed);
+    pressed = ledger_pressed(&op->input[i].ledger);
+  }
+  return pressed;
+}
+
+/* Nothing can be put out: marks what the output thread waits for. True: the marks were these already, so that the look
+   which found nothing came after them. */
+static bool watch(ps_operator *op) {
+  sliced *s = op->state;
+  int32_t who = target(s, op);
+  if (who < 0) return false;
+  uint64_t all = is_pressed(op) ? WATCH_ANY : 0;
+  bool same = true;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    sliced_input *in = &s->input[i];
+    uint64_t marks = i == who ? all | WATCH_EDGE : all;
+    same = same && marks == in->marks;
+    watch_mark(&in->watch, in->marks, marks);
+    in->marks = marks;
+  }
+  return same;
+}
+
 static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
   (void)number;
   sliced *s = op->state;
   ps_code code = pane_hive_next(&s->hive);
-  if (code == PS_OK) return put_out(op, fault);
-  if (code == PS_NO_MEMORY) return code;
-  frontier f = look(s, op);
-  code = pane_hive_next(&s->hive); /* once more: what came before the look */
-  if (code == PS_OK) return put_out(op, fault);
-  if (code == PS_NO_MEMORY || !settle_ready(op, f)) return PS_NO_MEMORY;
-  ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
-  return code;
+  while (code == PS_EMPTY || code == PS_END) {
+    frontier f = look(s, op);
+    code = pane_hive_next(&s->hive); /* once more: what came before the look */
+    if (code == PS_OK || code == PS_NO_MEMORY) break;
+    if (!settle_ready(op, f)) return PS_NO_MEMORY;
+    ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
+    if (code == PS_END || watch(op)) return code;
+  }
+  return code == PS_OK ? put_out(op, fault) : code;
 }
 
 /* ---- snapshots: what is ready is in slices, what is not is pending, although it has been folded (pane_save.h) ---- */

@@ -30,6 +30,20 @@ def test_t_gate(tmp_path):
     assert "timestamps: distinct" in done.stdout
 
 
+@pytest.mark.deep
+def test_latency(tmp_path):
+    """The driver itself sees to it that windows come out in order."""
+    options = ["--query", "k-OI", "--inputs", "2", "--seconds", "0.2", "--rounds", "1", "--out"]
+    command = [sys.executable, ROOT / "bench/bench_latency.py", *options, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "latency.json").read_text())
+    assert {(e["query"], e["inputs"]) for e in result["latency"]} <= {("k-OI", 2)}
+    assert all(e["ms"]["own"]["p50"] <= e["ms"]["latency"]["p999"] for e in result["latency"] if e["ms"])
+    assert {e["design"] for e in result["single"]} == {"auto", "runs", "mq-lf", "mq"}
+    assert "single tuples" in done.stdout
+
+
 # ---- the peers ----
 
 

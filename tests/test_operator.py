@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from memory import with_failing_memory
-from threads import patience
+from threads import patience, run_together
 
 import pystream as ps
 from pystream import reference
@@ -283,6 +283,32 @@ def test_max_pending_blocks_times_out_or_refuses(design):
         op.close(0)
         op.close(1)
         assert rows(op) == [{"ts": 0, "k": 1, "n": 9}, {"ts": 10, "k": 1, "n": 10}]
+
+
+def test_room_is_made_by_an_add_that_completes_no_window(design, nothing_left):
+    """Nothing comes out here: whoever makes room must hear of adds that no reader would care about."""
+    query = ps.Query(ps.Window(1000), "k", {"n": ps.count()})
+    with ps.Operator(query, 2, SCHEMA, design=design, max_pending=5_000) as op:
+        op.add(0, batch(*[10] * 5_000))
+        run_together(lambda: op.add(0, batch(11), timeout=60), lambda: op.add(1, batch(20)))  # whichever comes first
+        op.add(1, batch(*[20] * 4_998))
+        op.heartbeat(0, 21)
+        op.add(1, batch(20, 20), timeout=60)
+        assert settled_to(op, 0) == []
+
+
+def test_an_add_that_was_refused_is_taken_once_there_is_room(design):
+    query = ps.Query(ps.Window(1000), "k", {"n": ps.count()})
+    with ps.Operator(query, 2, SCHEMA, design=design, max_pending=5_000) as op:
+        op.add(0, batch(*[10] * 5_000))
+        op.add(1, batch(20))
+        for _ in patience():
+            try:
+                op.add(0, batch(11), block=False)
+                break
+            except ps.BackpressureError:
+                pass
+        assert settled_to(op, 1) == []
 
 
 def test_a_reader_that_stalls_stalls_the_inputs_and_nothing_is_lost(design):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from streams import ALL, stream
+from threads import patience
 
 import pystream as ps
 from pystream import _native
@@ -87,8 +87,9 @@ def test_a_window_of_a_snapshot_comes_before_its_slices():
     op = ps.Operator(query, 1, schema, "mq")
     for value in (1, 2):
         op.add(0, pa.RecordBatch.from_pydict({"ts": [0], "v": [value], "s": [str(value)]}, schema=schema))
-        while op.stats()["pending"]:  # else it is saved as a tuple to come
-            time.sleep(0.001)
+        for _ in patience():
+            if op.stats()["pending"] == 0:  # else it is saved as a tuple to come
+                break
         blob = op.snapshot()
         op.end()
         op = ps.Operator.restore(query, blob, "sliced")
