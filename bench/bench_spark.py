@@ -1,18 +1,25 @@
 """pystream on Spark against Spark's own `window()`, on the same files, in one session.
 
-    python bench/bench_spark.py [--rows 10000000] [--rounds 5] [--queries k-OI,W-OI,k-OS] [--json FILE]
+    python bench/bench_spark.py [--rows 10000000] [--rounds 5] [--queries k-OI,W-OI,k-OS] [--data FOLDER] [--json FILE]
+    python bench/bench_spark.py --streaming [--files 4]                  # the same for streaming DataFrames
     python bench/bench_spark.py --sizes 1000000,10000000,100000000       # how the time grows with the rows
 
 What is measured: from parquet files (generated once, 4 streams, 64 Ki rows a row group) to all rows of the result,
 which Spark takes in and throws away ("noop"). Contestants take turns within a round, so that they meet the same load;
-a figure is the median of the rounds with the quartiles beside it, and only ratios of one run mean something. Results
-are compared first, row by row: equal for count and first, to 1e-9 for avg, because Spark adds floats in any order.
+a figure is the median of the rounds with the quartiles beside it, and only ratios of one run mean something. Beside it
+stands the processor time of Java and all Python workers, which other work on the machine disturbs less. Results are
+compared first, row by row: equal for count and first, to 1e-9 for avg, because Spark adds floats in any order.
 
     window()          Spark: group by window("30 seconds", "3 seconds") and key; first is min_by over
                       struct(ts, stream, position). Windows before time 0, which only Spark has, are dropped
     panes             Spark, by hand: group by (pane, key), explode each pane into its windows, group again
     aggregate         pystream.spark.aggregate over the DataFrame of the files
     aggregate_files   pystream.spark.aggregate_files over the files
+    ... unsorted      the same over files with the same rows in random order, so that no task has a range of time
+
+With --streaming the files come some at a time (--files), as a query with `availableNow` takes them, each run with a new
+checkpoint: window() with a watermark of 0 seconds in append mode and Spark's default state store, and `aggregate`.
+Neither gives the last windows, so results are compared as far as they go.
 
 What would make the numbers wrong: other work on the machine (see the quartiles); data that are much denser in time than
 these (--span), where fewer rows come out and there is less for everyone to do but to read.
@@ -27,17 +34,19 @@ import platform
 import statistics
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import functions as f
 
 from pystream.queries import PAPER
 from pystream.spark import aggregate, aggregate_files, generate, session
+from pystream.spark.generate import ROW_GROUP_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +55,7 @@ if TYPE_CHECKING:
 
 QUERIES = ("k-OI", "W-OI", "k-OS")
 BASE = "window()"
+UNSORTED = "... unsorted"
 
 #: How many times as fast as window() is aimed at.
 GOALS = {
@@ -53,6 +63,10 @@ GOALS = {
     "W-OI": {"aggregate": 6, "aggregate_files": 40},
     "k-OS": {"aggregate": 15, "aggregate_files": 100},
 }
+GOAL_STREAMING = 5
+
+#: Processor time, as the kernel counts it.
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -62,6 +76,8 @@ class Case:
     spark: SparkSession
     id: str
     path: str
+    unsorted: str = ""  # the folder with the rows in random order
+    files: int = 0  # to a micro-batch; 0: not streaming
 
     @property
     def function(self) -> str:
@@ -76,18 +92,23 @@ class Case:
     @property
     def rows(self) -> DataFrame:
         """The files as Spark reads them."""
-        return self.spark.read.parquet(self.path)
+        rows = self.spark.read.parquet(self.path)
+        if not self.files:
+            return rows
+        return self.spark.readStream.schema(rows.schema).option("maxFilesPerTrigger", self.files).parquet(self.path)
 
     def sparks_window(self) -> DataFrame:
         """Spark's own."""
         size, advance = self.window
-        window = f.window(f.timestamp_seconds("ts"), f"{size} seconds", f"{advance} seconds")
+        window = f.window("at", f"{size} seconds", f"{advance} seconds")
         functions: dict[str, Column] = {
             "count": f.count("*"),
             "avg": f.avg("cons"),
             "first": f.min_by("cons", f.struct("ts", "stream", "position")),
         }
-        grouped = self.rows.groupBy(window.alias("w"), "meter").agg(functions[self.function].alias(self.function))
+        rows = self.rows.withColumn("at", f.timestamp_seconds("ts"))
+        rows = rows.withWatermark("at", "0 seconds") if self.files else rows
+        grouped = rows.groupBy(window.alias("w"), "meter").agg(functions[self.function].alias(self.function))
         return grouped.select(f.unix_seconds("w.start").alias("ts"), "meter", self.function).where("ts >= 0")
 
     def sparks_panes(self) -> DataFrame:
@@ -109,26 +130,46 @@ class Case:
     def contestants(self) -> dict[str, Callable[[], DataFrame]]:
         """Name -> what makes the result."""
         query = PAPER[self.id].query
-        return {
+        made: dict[str, Callable[[], DataFrame]] = {
             BASE: self.sparks_window,
-            "panes": self.sparks_panes,
             "aggregate": lambda: aggregate(self.rows, query, position="position"),
-            "aggregate_files": lambda: aggregate_files(self.spark, query, self.path),
         }
+        if self.files:
+            return made
+        made["panes"] = self.sparks_panes
+        made["aggregate_files"] = lambda: aggregate_files(self.spark, query, self.path)
+        if self.unsorted:
+            made[UNSORTED] = lambda: aggregate_files(self.spark, query, self.unsorted)
+        return made
 
 
 def check(case: Case) -> dict[str, str]:
     """Whether the results are equal; a wrong one is said to be wrong."""
     tables = {name: sorted_table(make()) for name, make in case.contestants().items()}
-    right = tables[BASE]
-    return {name: "equal" if same(right, table, case.function) else "WRONG" for name, table in tables.items()}
+    right = sorted_table(replace(case, files=0).sparks_window()) if case.files else tables[BASE]
+    return {
+        name: "equal" if same(right, table, case.function, streaming=bool(case.files)) else "WRONG"
+        for name, table in tables.items()
+    }
 
 
 def sorted_table(frame: DataFrame) -> pa.Table:
-    return frame.toArrow().sort_by([("ts", "ascending"), ("meter", "ascending")]).combine_chunks()
+    with tempfile.TemporaryDirectory() as folder:
+        if frame.isStreaming:
+            stream(frame, "parquet", path=f"{folder}/out")
+            frame = frame.sparkSession.read.parquet(f"{folder}/out")
+        return frame.toArrow().sort_by([("ts", "ascending"), ("meter", "ascending")]).combine_chunks()
 
 
-def same(right: pa.Table, got: pa.Table, function: str) -> bool:
+def stream(frame: DataFrame, format: str, **options: str) -> None:
+    """Run a streaming DataFrame until its files are used up."""
+    with tempfile.TemporaryDirectory() as checkpoint:
+        writer = frame.writeStream.format(format).options(checkpointLocation=checkpoint, **options)
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def same(right: pa.Table, got: pa.Table, function: str, *, streaming: bool) -> bool:
+    right = right.slice(0, got.num_rows) if streaming else right
     if got.num_rows != right.num_rows or not got.num_rows:
         return False
     keys = all(np.array_equal(got[c].to_numpy(), right[c].to_numpy()) for c in ("ts", "meter"))
@@ -137,17 +178,37 @@ def same(right: pa.Table, got: pa.Table, function: str) -> bool:
     return keys and bool(exact)
 
 
-def seconds(make: Callable[[], DataFrame]) -> float:
-    begin = time.perf_counter()
-    make().write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - begin
+def seconds(make: Callable[[], DataFrame]) -> tuple[float, float]:
+    """Seconds that pass, and of processor time."""
+    begin, used = time.perf_counter(), processor_s()
+    frame = make()
+    if frame.isStreaming:
+        stream(frame, "noop")
+    else:
+        frame.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - begin, processor_s() - used
 
 
-def measure(runs: dict[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[float]]:
-    """Seconds by round; one round before that is not counted."""
+def processor_s() -> float:
+    """What this process and all that came of it have used (0 where there is no /proc)."""
+    stats = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, rest = path.read_text().split(" (", 1)
+        except OSError:  # it has ended meanwhile
+            continue
+        stats[pid] = rest.rsplit(") ", 1)[1].split()
+    ours = {str(os.getpid())}
+    while more := {pid for pid, stat in stats.items() if stat[1] in ours} - ours:
+        ours |= more
+    return sum(int(ticks) for pid in ours if pid in stats for ticks in stats[pid][11:15]) * TICK_S
+
+
+def measure(runs: dict[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """`seconds` by round; one round before that is not counted."""
     for make in runs.values():
         seconds(make)
-    figures: dict[str, list[float]] = {name: [] for name in runs}
+    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, make in runs.items():
             figures[name].append(seconds(make))
@@ -159,17 +220,27 @@ def spread(values: list[float]) -> list[float]:
     return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
 
 
-def report(case: Case, rows: int, figures: dict[str, list[float]], verdict: dict[str, str]) -> dict[str, Any]:
-    result: dict[str, Any] = {"query": case.id, "rows": rows}
+def report(
+    case: Case, rows: int, figures: dict[str, list[tuple[float, float]]], verdict: dict[str, str]
+) -> dict[str, Any]:
+    result: dict[str, Any] = {"query": case.id, "rows": rows, "files": case.files}
     for name, each in figures.items():
-        low, middle, high = spread(each)
-        ratio = statistics.median(theirs / ours for ours, theirs in zip(each, figures[BASE], strict=True))
-        goal = GOALS.get(case.id, {}).get(name)
+        low, middle, high = spread([took for took, _ in each])
+        ratio, ratio_cpu = (
+            statistics.median(
+                theirs[i] / max(ours[i], TICK_S) for ours, theirs in zip(each, figures[BASE], strict=True)
+            )
+            for i in (0, 1)
+        )
+        cpu = statistics.median(used for _, used in each)
+        goal = GOALS.get(case.id, {}).get(name) if not case.files else GOAL_STREAMING if name != BASE else None
         result[name] = {"seconds": middle, "quartiles": [low, high], "rounds": each, "result": verdict[name]}
         result[name] |= {"M_rows_per_s": rows / middle / 1e6, "times_window": ratio, "goal": goal}
+        result[name] |= {"cpu_seconds": cpu, "times_window_cpu": ratio_cpu}
         print(
             f"{case.id:5} {name:16} {middle:8.2f} s [{low:7.2f} {high:7.2f}] {rows / middle / 1e6:7.2f} M rows/s"
-            f"  {ratio:6.1f} x window(){f', goal {goal}' if goal else '':10}  {verdict[name]}",
+            f"  {ratio:6.1f} x window(){f', goal {goal}' if goal else '':10}"
+            f"  cpu {cpu:7.2f} s {ratio_cpu:6.1f} x  {verdict[name]}",
             flush=True,
         )
     return result
@@ -180,17 +251,52 @@ def growth(spark: SparkSession, sizes: list[int], rounds: int, folder: str) -> l
     results = []
     for rows in sizes:
         path = f"{folder}/rows-{rows}"
-        generate(spark, "EC", path, tuples=rows)
+        make_files(spark, path, rows)
         for id in QUERIES:
             ours = {n: make for n, make in Case(spark, id, path).contestants().items() if n.startswith("aggregate")}
             for name, each in measure(ours, rounds).items():
-                low, middle, high = spread(each)
+                low, middle, high = spread([took for took, _ in each])
+                cpu = statistics.median(used for _, used in each)
                 results.append({"query": id, "rows": rows, "name": name, "seconds": middle, "quartiles": [low, high]})
+                results[-1] |= {"cpu_seconds": cpu}
                 print(
                     f"{id:5} {name:16} {rows:12,} rows {middle:8.2f} s [{low:7.2f} {high:7.2f}]"
-                    f" {middle / rows * 1e9:9.1f} ns/row",
+                    f" {middle / rows * 1e9:9.1f} ns/row, {cpu / rows * 1e9:9.1f} of processor time",
                     flush=True,
                 )
+    return results
+
+
+def make_files(spark: SparkSession, path: str, rows: int, span_s: int | None = None) -> None:
+    """Make the files unless they are there."""
+    if not Path(path).exists():
+        generate(spark, "EC", path, tuples=rows, span_s=span_s)
+
+
+def shuffle_files(path: str, out: str) -> None:
+    """Write the rows of the files in random order, into as many files."""
+    if Path(out).exists():
+        return
+    Path(out).mkdir()
+    files = sorted(Path(path).glob("*.parquet"))
+    rows = pa.concat_tables([pq.read_table(file) for file in files])
+    order = np.random.default_rng(1).permutation(len(rows))
+    for file, part in zip(files, np.array_split(order, len(files)), strict=True):
+        pq.write_table(rows.take(part), f"{out}/{file.name}", row_group_size=ROW_GROUP_ROWS, compression="zstd")
+
+
+def contest(spark: SparkSession, arguments: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
+    """Everyone on the same files."""
+    path, unsorted = f"{folder}/rows-{arguments.rows}", f"{folder}/unsorted-{arguments.rows}"
+    make_files(spark, path, arguments.rows, arguments.span)
+    if not arguments.streaming:
+        shuffle_files(path, unsorted)
+    results = []
+    for id in arguments.queries.split(","):
+        case = Case(spark, id, path, unsorted, arguments.files if arguments.streaming else 0)
+        verdict = check(case)
+        figures = measure(case.contestants(), arguments.rounds)
+        results.append(report(case, arguments.rows, figures, verdict))
     return results
 
 
@@ -201,6 +307,9 @@ def main() -> None:
     parser.add_argument("--queries", default=",".join(QUERIES))
     parser.add_argument("--span", type=int, help="seconds that the data span; by default 243 rows are a second")
     parser.add_argument("--sizes", help="numbers of rows: measure how the time of pystream's two grows, nothing else")
+    parser.add_argument("--streaming", action="store_true", help="streaming DataFrames instead")
+    parser.add_argument("--files", type=int, default=4, help="files to a micro-batch, of 2**18 rows each")
+    parser.add_argument("--data", type=Path, help="keep the files in this folder, or take those that are there already")
     parser.add_argument("--master", default="local[*]")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -212,18 +321,13 @@ def main() -> None:
         "master": arguments.master,
     }
     machine |= {"spark": pyspark.__version__, "pyarrow": pa.__version__}
-    results = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = str(arguments.data or scratch)
+        Path(folder).mkdir(exist_ok=True)
         if arguments.sizes:
             results = growth(spark, [int(n) for n in arguments.sizes.split(",")], arguments.rounds, folder)
         else:
-            path = f"{folder}/ec"
-            generate(spark, "EC", path, tuples=arguments.rows, span_s=arguments.span)
-            for id in arguments.queries.split(","):
-                case = Case(spark, id, path)
-                verdict = check(case)
-                figures = measure(case.contestants(), arguments.rounds)
-                results.append(report(case, arguments.rows, figures, verdict))
+            results = contest(spark, arguments, folder)
     spark.stop()
     if arguments.json:
         arguments.json.write_text(json.dumps({**machine, "load_after": os.getloadavg(), "results": results}, indent=1))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,14 +43,15 @@ ROW_BITS = 40
 #: Files looked at side by side: most of the time is waiting for the file system.
 LOOKERS = 16
 
-#: What Spark carries, a row for each task: its files, the row groups to read, and the window starts that it gives.
+#: What Spark carries, a row for each task: the window starts that it gives, and the parts of files to read for them.
 _FILE = [("number", pa.int32()), ("path", pa.string()), ("size", pa.int64()), ("modified_ns", pa.int64())]
+_PART = [("file", pa.struct(_FILE)), ("groups", pa.list_(pa.int32())), ("until", pa.int64())]
 TASKS = pa.schema(
     [
         ("split", pa.int32()),
         ("begin", pa.int64()),
         ("end", pa.int64()),
-        ("files", pa.list_(pa.struct([*_FILE, ("groups", pa.list_(pa.int32()))]))),
+        ("parts", pa.list_(pa.struct(_PART))),
     ]
 )
 
@@ -187,19 +187,18 @@ class Source:
     def rows(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """All rows of the tasks, batch by batch."""
         for task in _tasks(tasks):
-            yield from self.rows_of(task)
+            for part in task["parts"]:
+                yield from self.rows_of(part)
 
     def spark_rows(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same in Spark's types."""
         return map(to_spark, self.rows(tasks))
 
-    def rows_of(self, task: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-        """The rows of one task. What goes wrong with a file is told with its name."""
-        for part in task["files"]:
-            groups = part.pop("groups")
-            file = File(**part)
-            with naming(file):
-                yield from self._read(file, groups)
+    def rows_of(self, part: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        """The rows of one part. What goes wrong with a file is told with its name."""
+        file = File(**part["file"])
+        with naming(file):
+            yield from self._read(file, part["groups"])
 
     def _read(self, file: File, groups: list[int]) -> Iterator[pa.RecordBatch]:
         file.check_unchanged(self.files)
@@ -231,15 +230,11 @@ def _frame(spark: SparkSession, shared: list[splits.Split]) -> DataFrame:
 
 
 def task_table(shared: list[splits.Split]) -> pa.Table:
-    """The tasks as rows. The row groups of a file stand together, so that it is opened once."""
-    rows = []
-    for i, split in enumerate(shared):
-        pieces = sorted(split.pieces, key=lambda p: (p.file.number, p.groups))
-        files = [
-            asdict(file) | {"groups": [g for p in parts for g in p.groups]}
-            for file, parts in groupby(pieces, key=lambda p: p.file)
-        ]
-        rows.append({"split": i, "begin": split.begin, "end": split.end, "files": files})
+    """The tasks as rows."""
+    rows = [
+        {"split": i, "begin": split.begin, "end": split.end, "parts": [asdict(part) for part in split.parts()]}
+        for i, split in enumerate(shared)
+    ]
     return pa.Table.from_pylist(rows, schema=TASKS)
 
 
@@ -255,8 +250,11 @@ def windows(phases: Phases, source: Source, tasks: Iterator[pa.RecordBatch]) -> 
         last = task["end"] == splits.FOREVER
         end = splits.FOREVER if last else task["end"] - advance + size  # of the last window that starts in the range
         combine = phases.combine(task["begin"])
-        for batch in source.rows_of(task):
-            combine.add_rows(_between(batch, source.ts, task["begin"], end))
+        for part in task["parts"]:
+            for batch in source.rows_of(part):
+                combine.add_rows(_between(batch, source.ts, task["begin"], end))
+            if part["until"]:
+                yield from map(to_spark, combine.advance(min(part["until"], end)))
         for out in combine.finish() if last else combine.advance(end):
             yield to_spark(out)
 

@@ -1,11 +1,14 @@
 """The two phases of an aggregate on Spark: rows are folded where they lie, partial aggregates combined by key.
 
 What is shuffled are shards: a task's partial aggregates whose keys have the same hash, packed into the bytes of one
-Arrow batch. Spark moves a few large values instead of many small rows, and need not know their types.
+Arrow batch. Spark moves a few large values instead of many small rows, and need not know their types. The bytes travel
+in chunks: Spark hands so many rows to Python at a time (spark.sql.execution.arrow.maxRecordsPerBatch), however large.
 """
 
 from __future__ import annotations
 
+import secrets
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -16,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from pystream.errors import PystreamError
 from pystream.partials import Combine, Fold, partial_schema
 from pystream.plan import Plan
 from pystream.spark.types import spark_schema, to_spark
@@ -28,15 +32,23 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
-#: One packed shard is about as large at most: Spark copies a value as a whole.
-PACKED_BYTES = 4 << 20
+#: Bytes of a chunk: 10,000 of them, what Spark hands over at a time by default, are little beside its memory.
+CHUNK_BYTES = 8 << 10
 
 #: More shards than that would be mostly what describes them.
 SHARDS_MAX = 1 << 12
 
 WORD = 0xFFFFFFFF
 
-PACKED = pa.schema([("shard", pa.int32()), ("partials", pa.binary())])
+PACKED = pa.schema(
+    [
+        ("shard", pa.int32()),
+        ("batch", pa.int64()),  # a number that no other batch has
+        ("chunk", pa.int32()),
+        ("chunks", pa.int32()),
+        ("bytes", pa.binary()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +84,7 @@ class Phases:
         labels = shard_labels(min(partitions, SHARDS_MAX) if self.query.key else 1)
         packed = frame.mapInArrow(lambda batches: self.packed(rows(batches), labels), from_arrow_schema(PACKED))
         together = packed.repartition("shard") if self.query.key else packed.repartition(1)
-        return together.select("partials").mapInArrow(self.windows, from_arrow_schema(spark_schema(self.out_schema)))
+        return together.drop("shard").mapInArrow(self.windows, from_arrow_schema(spark_schema(self.out_schema)))
 
     def fold(self) -> Fold:
         """Make what folds the rows of a task."""
@@ -95,9 +107,8 @@ class Phases:
         """Phase 2, in a task: combine all packed shards of some keys, give the windows."""
         combine = self.combine()
         schema = partial_schema(self.query, self.schema, self.stream, self.position)
-        for batch in batches:
-            for packed in batch.column("partials"):
-                combine.add(pa.ipc.read_record_batch(packed.as_buffer(), schema))
+        for packed in _joined(batches):
+            combine.add(pa.ipc.read_record_batch(pa.py_buffer(packed), schema))
         for out in combine.finish():
             yield to_spark(out)
 
@@ -133,11 +144,31 @@ def _pack(partials: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> It
         numbers = _shards(partials, key, len(labels))
         ordered = partials.take(pa.array(np.argsort(numbers, kind="stable")))
         ends = [0, *np.cumsum(np.bincount(numbers, minlength=len(labels))).tolist()]
-    rows = max(1, PACKED_BYTES * partials.num_rows // max(1, partials.nbytes))
     for label, (begin, end) in zip(labels, pairwise(ends), strict=True):
-        for start in range(begin, end, rows):
-            packed = ordered.slice(start, min(rows, end - start)).serialize()
-            yield pa.record_batch([pa.array([label], pa.int32()), pa.array([packed.to_pybytes()])], schema=PACKED)
+        if begin < end:
+            yield _chunks(label, ordered.slice(begin, end - begin).serialize().to_pybytes())
+
+
+def _chunks(label: int, packed: bytes) -> pa.RecordBatch:
+    chunks = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
+    n = len(chunks)
+    columns = [[label] * n, [secrets.randbits(63)] * n, range(n), [n] * n, chunks]
+    return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, PACKED, strict=True)], schema=PACKED)
+
+
+def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    """The bytes whose chunks are in these batches, in any order."""
+    waiting: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
+    for batch in batches:
+        rows = (batch.column(name).to_pylist() for name in ("batch", "chunk", "chunks", "bytes"))
+        for number, chunk, chunks, part in zip(*rows, strict=True):
+            parts = waiting[number]
+            parts[chunk] = part
+            if len(parts) == chunks:
+                yield b"".join(parts[i] for i in range(chunks))
+                del waiting[number]
+    if waiting:
+        raise PystreamError(f"chunks of {len(waiting)} batches of partial aggregates are missing")
 
 
 def _shards(batch: pa.RecordBatch, key: Sequence[str], shards: int) -> NDArray[np.uint16]:

@@ -23,6 +23,8 @@ DEFAULTS = {
     "spark.sql.shuffle.partitions": "8",  # 200 tasks are for clusters
     "spark.sql.session.timeZone": "UTC",  # the same result on every machine
     "spark.driver.memory": "2g",
+    # No limit, or Spark would measure what goes to Python anew with every row: longer than it takes to write the row.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
 
 

@@ -4,21 +4,25 @@ Two ways. *By time*: a task gets a range of windows and reads every piece with r
 read by both neighbours, and no task needs to hear of another. That takes bounds of the timestamps of all pieces, and
 files that are roughly in the order of time, or everything would be read by everyone. *By size*: a task gets pieces that
 lie next to each other, whatever is in them; partial aggregates then have to be shuffled.
+
+A task by time reads its pieces in the order of time, band by band, and gives after each the windows that are complete:
+what it holds does not grow with what it reads.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pystream.spark.formats import Piece
+    from pystream.spark.listing import File
 
-#: Bytes that a task reads: enough that starting it costs nothing beside, few enough for the memory of an executor.
-SPLIT_BYTES = 64 << 20
+#: Bytes that a task reads: a second of work, beside which starting it costs little, and little to do again if it fails.
+SPLIT_BYTES = 256 << 20
 
 #: Below this many bytes a task is not worth another one beside it.
 TASK_BYTES = 4 << 20
@@ -28,6 +32,10 @@ READ_AGAIN_MAX = 1.25
 
 #: By time, a task has so many shares to read at most (and a piece): edges lie where pieces begin, which may be badly.
 UNEVEN_MAX = 2
+
+#: Bytes of a band: so few that what comes of them stays in the processor's cache, so many that opening their files once
+#: more costs nothing beside.
+BAND_BYTES = 8 << 20
 
 #: No timestamp reaches it.
 FOREVER = (1 << 63) - 1
@@ -46,11 +54,40 @@ class Split:
         """Bytes to read."""
         return sum(p.weight for p in self.pieces)
 
+    def parts(self) -> Iterator[Part]:
+        """What to read, in this order."""
+        bands = _bands(self.pieces)
+        for band, after in zip_longest(bands, bands[1:]):
+            pieces = sorted(band, key=lambda p: (p.file.number, p.groups))
+            files = [(file, [g for p in own for g in p.groups]) for file, own in groupby(pieces, key=lambda p: p.file)]
+            for i, (file, groups) in enumerate(files, 1):
+                yield Part(file, groups, after[0].low or 0 if after and i == len(files) else 0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Row groups of a file that are read together. No timestamp of the parts that follow is below `until`."""
+
+    file: File
+    groups: list[int]
+    until: int
+
+
+def _bands(pieces: tuple[Piece, ...]) -> list[list[Piece]]:
+    """Pieces that are in the order of time, cut where there is enough; others as a whole."""
+    lows = [p.low for p in pieces]
+    if None in lows or any(b < a for a, b in pairwise(p.low or 0 for p in pieces)):
+        return [[*pieces]]
+    ends = accumulate(p.weight for p in pieces)
+    numbered = [((end - 1) // BAND_BYTES, piece) for end, piece in zip(ends, pieces, strict=True)]
+    return [[p for _, p in band] for _, band in groupby(numbered, key=lambda pair: pair[0])]
+
 
 def task_count(pieces: list[Piece], parallelism: int) -> int:
-    """How many tasks suit so many bytes."""
+    """How many tasks suit so many bytes. As many as run at once, or a multiple, or some cores would wait for others."""
     weight = sum(p.weight for p in pieces)
-    return max(1, -(-weight // SPLIT_BYTES), min(parallelism, weight // TASK_BYTES))
+    tasks = max(1, -(-weight // SPLIT_BYTES), min(parallelism, weight // TASK_BYTES))
+    return tasks if tasks < parallelism else -(-tasks // parallelism) * parallelism
 
 
 def by_size(pieces: list[Piece], tasks: int) -> list[Split]:
@@ -63,11 +100,13 @@ def by_size(pieces: list[Piece], tasks: int) -> list[Split]:
 
 def by_time(pieces: list[Piece], tasks: int, size: int, advance: int) -> list[Split] | None:
     """Cut the time into parts with equally much to read; None if it is not known how, or makes too much work."""
+    known = all(p.low is not None and p.high is not None for p in pieces)
+    if known:
+        pieces = sorted(pieces, key=lambda p: (p.low or 0, p.file.number, p.groups))
     if tasks == 1:
         return [Split(tuple(pieces))]
-    if any(p.low is None or p.high is None for p in pieces):
+    if not known:
         return None
-    pieces = sorted(pieces, key=lambda p: (p.low or 0, p.file.number, p.groups))
     edges = [0, *_edges(pieces, tasks, advance), FOREVER]
     splits = [_between(pieces, begin, end, size - advance) for begin, end in pairwise(edges)]
     whole, most = sum(p.weight for p in pieces), max(p.weight for p in pieces)

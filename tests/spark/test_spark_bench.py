@@ -14,7 +14,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.deep]
 BENCH = Path(__file__).parents[2] / "bench/bench_spark.py"
 
 
-@pytest.mark.parametrize("what", [["--rows", "50000", "--queries", "W-OI,k-OS"], ["--sizes", "20000,40000"]])
+ROWS = ["--rows", "50000", "--queries", "W-OI,k-OS"]
+
+
+@pytest.mark.parametrize("what", [ROWS, [*ROWS, "--streaming"], ["--sizes", "20000,40000"]])
 def test_bench_spark(what, tmp_path):
     command = [sys.executable, BENCH, "--rounds", "1", "--json", tmp_path / "b.json", *what]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

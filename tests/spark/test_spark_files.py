@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from pystream.sample import DataSet
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
 from pystream.spark import aggregate_files, files, splits
+from pystream.spark import phases as spark_phases
 from pystream.spark.columns import order_columns
 from pystream.spark.formats import Piece
 from pystream.spark.listing import File, list_files
@@ -62,9 +64,8 @@ def here(query, path, tasks, *, way, shards=3, stream="stream", position="positi
         shared = splits.by_size(pieces, tasks)
         labels = shard_labels(shards)
         packed = [b for task in task_batches(shared) for b in phases.packed(source.rows(iter([task])), labels)]
-        numbers = [[b for b in packed if b.column("shard")[0].as_py() == i] for i in labels]
-        assert sum(map(len, numbers)) == len(packed)
-        out = [b for part in numbers for b in phases.windows(iter(part))]
+        assert {i for b in packed for i in b.column("shard").to_pylist()} <= {*labels}
+        out = [b for i in labels for b in phases.windows(b.filter(pc.field("shard") == i) for b in packed)]
     return pa.Table.from_batches(out) if out else None
 
 
@@ -124,6 +125,18 @@ def test_every_piece_has_one_task(spans, tasks):
     assert all(s.weight <= share + max(p.weight + 1 for p in s.pieces) for s in shared)
 
 
+@given(PIECES, st.integers(1, 60), st.booleans())
+def test_parts_are_all_pieces_and_say_what_follows(spans, band, ordered):
+    pieces = made(sorted(spans) if ordered else spans)
+    with mock.patch.object(splits, "BAND_BYTES", band):
+        parts = [*splits.Split(tuple(pieces)).parts()]
+    lows = [[pieces[g].low for g in part.groups] for part in parts]
+    assert sorted(g for part in parts for g in part.groups) == [*range(len(pieces))]
+    for i, part in enumerate(parts):
+        assert part.until <= min((low for later in lows[i + 1 :] for low in later), default=0)
+        assert bool(part.until) == (i < len(parts) - 1 and min(lows[i + 1]) > 0)
+
+
 def test_what_cannot_be_cut_by_time():
     apart = made([(i * 10, 9, 100) for i in range(8)])
     assert len(splits.by_time(apart, 4, 5, 5)) == 4
@@ -136,7 +149,7 @@ def test_what_cannot_be_cut_by_time():
 
 def test_how_many_tasks():
     pieces = made([(0, 0, splits.TASK_BYTES)])
-    assert [splits.task_count(pieces * n, 2) for n in (0, 1, 2, 16, 32, 64)] == [1, 1, 2, 2, 2, 4]
+    assert [splits.task_count(pieces * n, 2) for n in (0, 1, 2, 64, 128, 129, 257)] == [1, 1, 2, 2, 2, 4, 6]
 
 
 # ---- what a task does ----
@@ -146,6 +159,19 @@ def test_how_many_tasks():
 @pytest.mark.parametrize("way", ["time", "size"])
 def test_tasks_together_give_all_windows(way, tasks, folder, want):
     assert rows_of(here(MIXED, folder, tasks, way=way), MIXED) == want
+
+
+def test_windows_come_on_the_way(folder):
+    """A task does not read everything before it gives the first window."""
+    source, pieces = files.look(MIXED, folder, ["ts", "stream", "position"], None, None)
+    read = []
+    seen = mock.Mock(wraps=source, ts=source.ts)
+    seen.rows_of = lambda part: (read.append(part) or batch for batch in source.rows_of(part))
+    with mock.patch.object(splits, "BAND_BYTES", 1):
+        tasks = task_batches(splits.by_time(pieces, 1, *MIXED.window.ticks(None)))
+    phases = Phases(MIXED, source.schema, "stream", "position")
+    next(files.windows(phases, seen, iter(tasks)))
+    assert len(read) < len(pieces) / 2
 
 
 @given(st.data())
@@ -164,7 +190,9 @@ def test_any_rows_in_any_files(tmp_path_factory, data):
     place = store(tmp_path_factory.mktemp("any"), kept, parts=data.draw(st.integers(1, 3)), row_group_size=7)
     way = data.draw(st.sampled_from(["size", "time"]))
     tasks = data.draw(st.integers(1, 4)) if way == "size" else 1
-    out = here(query, place, tasks, way=way, shards=data.draw(st.integers(1, 4)))
+    small = data.draw(st.integers(1, 400))
+    with mock.patch.object(splits, "BAND_BYTES", small), mock.patch.object(spark_phases, "CHUNK_BYTES", small):
+        out = here(query, place, tasks, way=way, shards=data.draw(st.integers(1, 4)))
     assert (rows_of(out, query) if out else []) == ps.aggregate(query, inputs).to_pylist()
 
 
