@@ -138,7 +138,7 @@ typedef struct ps_operator ps_operator;
 
 typedef struct {
   int64_t tuples_in; /* tuples accepted so far, over all inputs */
-  int64_t pending;   /* tuples accepted and not yet merged: no row that the others complete is still missing */
+  int64_t pending;   /* tuples accepted and not yet merged, or merged and not yet counted: asking counts them soon */
   int64_t rows_out;  /* output rows finished so far, taken or not */
   int64_t windows;   /* windows open: one per window and key */
   int64_t bytes;     /* about how much memory is held, batches of the callers included */

@@ -26,8 +26,8 @@ SLICE_ROWS = 1 << 18
 #: input: with less, its thread would wait too often.
 AHEAD_ROWS, AHEAD_ROWS_MIN = 1 << 19, 1 << 14
 
-#: Rows of the result that are taken at a time: enough for large pages (csrc/base.h).
-BULK_ROWS = 1 << 18
+#: Rows of the result that are taken at a time: a large page for each column (csrc/base.h), but for the last window.
+BULK_ROWS = (1 << 18) - (1 << 15)
 
 #: How long to wait for readers after a failure. A reader that hangs in the user's own code cannot be stopped.
 PATIENCE_S = 1.0
