@@ -44,7 +44,7 @@ def aggregate(
 
     An input is an Arrow table, batch or stream (pyarrow, Polars, pandas, DuckDB, ...), a dict of NumPy arrays, or an
     iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads
-    (see `Operator`).
+    (see `Operator`). Of the memory that large results give back, up to 64 MB are kept for the next ones.
     """
     with results(query, inputs, design, threads, max_pending) as (schema, batches_out):
         return _table(schema, list(batches_out))
