@@ -407,6 +407,8 @@ def test_a_picture_needs_matplotlib(tmp_path, monkeypatch, measured):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ps.PystreamError, match="--plot needs matplotlib"):
         plot.plot(example(measured), tmp_path / "p.png")
+    result = CliRunner().invoke(main, ["bench", "--plot", str(tmp_path / "p.png")])  # at once, not after an hour
+    assert (result.exit_code, result.output) == (1, "Error: --plot needs matplotlib: pip install matplotlib\n")
 
 
 if importlib.util.find_spec("matplotlib"):

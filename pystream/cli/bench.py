@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from pystream.cli.console import progress, stdout, write_whole
+from pystream.evaluation import plot
 from pystream.evaluation.experiments import QUICK, Evaluation, Plan
-from pystream.evaluation.plot import plot
 from pystream.evaluation.report import document, load_average, tables
 from pystream.operator import DESIGNS
 from pystream.queries import PAPER
@@ -40,6 +40,8 @@ def bench(quick: bool, minutes: float | None, out: Path | None, picture: Path | 
     """Measure throughput and latency of the designs as the paper does."""
     plan = replace(QUICK if quick else Plan(), **{name: value for name, value in chosen.items() if value})
     plan = plan if minutes is None else replace(plan, budget=60 * minutes)
+    if picture is not None:
+        plot.library()  # now, not after the measurements
     load, started = load_average(), perf_counter()
     click.echo(f"At most {plan.points():,} measurements, about {plan.estimate() / 60:.1f} minutes", err=True)
     with progress("measuring", plan.points()) as advance:
@@ -57,4 +59,4 @@ def bench(quick: bool, minutes: float | None, out: Path | None, picture: Path | 
     loads = [f"{one[0]:.1f}" if one else "unknown" for one in result["load_average"].values()]
     console.print(f"{result['seconds']:.0f} s; load average {loads[0]} at the start, {loads[1]} at the end")
     if picture is not None:
-        plot(result, picture)
+        plot.plot(result, picture)

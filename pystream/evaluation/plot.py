@@ -10,12 +10,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def plot(result: dict[str, Any], path: Path) -> None:
-    """Write a PNG: above, throughput by number of inputs; below, latency by rate at the largest number of inputs."""
+def library() -> Any:
+    """Matplotlib, or a sentence about how to get it."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - not needed for anything else
     except ImportError as error:
         raise PystreamError("--plot needs matplotlib: pip install matplotlib") from error
+    return mpl
+
+
+def plot(result: dict[str, Any], path: Path) -> None:
+    """Write a PNG: above, throughput by number of inputs; below, latency by rate at the largest number of inputs."""
+    mpl = library()
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
