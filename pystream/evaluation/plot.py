@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+#: Queries side by side.
+COLUMNS = 4
+
+
 def library() -> Any:
     """Matplotlib, or a sentence about how to get it."""
     try:
@@ -29,16 +33,25 @@ def plot(result: dict[str, Any], path: Path) -> None:
     queries = list(dict.fromkeys(e["query"] for e in entries))
     designs = list(dict.fromkeys(e["design"] for e in entries))
     colours = {d: f"C{i}" for i, d in enumerate(designs)}
-    figure, axes = plt.subplots(2, len(queries), figsize=(3.2 * len(queries), 6), squeeze=False)
+    columns = min(len(queries), COLUMNS)
+    bands = -(-len(queries) // columns)
+    figure, axes = plt.subplots(2 * bands, columns, figsize=(3.2 * columns, 6 * bands), squeeze=False)
+    for axis in axes.flat:
+        axis.set_visible(False)
     for i, query in enumerate(queries):
-        _throughput(axes[0][i], [e for e in entries if e["query"] == query], colours)
-        _latency(axes[1][i], [e for e in entries if e["query"] == query], colours)
-        axes[0][i].set_title(query)
-    axes[0][0].set_ylabel("saturated, thousand tuples/s")
-    axes[1][0].set_ylabel("latency, ms (mean)")
+        band, column = divmod(i, columns)
+        above, below = axes[2 * band][column], axes[2 * band + 1][column]
+        _throughput(above, [e for e in entries if e["query"] == query], colours)
+        _latency(below, [e for e in entries if e["query"] == query], colours)
+        above.set_title(query)
+        above.set_visible(True)
+        below.set_visible(True)
+        if column == 0:
+            above.set_ylabel("saturated, thousand tuples/s")
+            below.set_ylabel("latency, ms (mean)")
     lines = [mpl.lines.Line2D([], [], color=colours[d], marker="o", markersize=3) for d in designs]
     figure.legend(lines, designs, loc="lower center", ncols=len(designs), frameon=False)
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    figure.tight_layout(rect=(0, 0.05 / bands, 1, 1))
     figure.savefig(path, dpi=120, format="png")
     plt.close(figure)
 
@@ -66,4 +79,6 @@ def _latency(axis: Any, entries: list[dict[str, Any]], colours: dict[str, str]) 
     axis.set_xlabel(f"thousand tuples/s, {most} inputs")
     if axis.lines and any(len(line.get_xdata()) for line in axis.lines):
         axis.set_yscale("log")
+        for tick in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+            tick("{x:g}")
     axis.grid(visible=True, alpha=0.3)
