@@ -28,7 +28,7 @@ thread that has lost its processor waits for milliseconds. The load average is i
 and reader share the processors: with many inputs much of the time goes into waking injectors (--threads lets fewer of
 them serve all inputs).
 
-Writes latency.json and prints two tables.
+Prints two tables; --out FOLDER writes latency.json there, too.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--interval", type=float, default=250.0, help="microseconds between batches of an input (250)")
     parser.add_argument("--seconds", type=float, help="of one run (2)")
     parser.add_argument("--rounds", type=int, help="turns of each design with single tuples (5)")
-    parser.add_argument("--out", type=Path, default=Path(), help="folder for the result (here)")
+    parser.add_argument("--out", type=Path, help="folder for latency.json")
     options = parser.parse_args()
     defaults = (["k-OI"], 0.8, 3) if options.quick else (["k-OI", "k-OS", "W-OI"], 2.0, 5)
     for name, default in zip(("query", "seconds", "rounds"), defaults, strict=True):
@@ -268,8 +268,9 @@ def main() -> None:
     about["load_at_end"] = os.getloadavg()
     settings = {name: value for name, value in vars(options).items() if name != "out"}
     result = {"benchmark": "latency", "machine": about, "settings": settings, "latency": latency, "single": single}
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "latency.json").write_text(json.dumps(result, indent=1) + "\n")
+    if options.out:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / "latency.json").write_text(json.dumps(result, indent=1) + "\n")
     print(latency_table(latency, options.interval))
     print()
     print(single_table(single))
