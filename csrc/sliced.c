@@ -88,10 +88,14 @@ static bool is_overdue(const sliced_input *in, ledger *l) {
 }
 
 /* Says how far the input has come, and wakes the output thread if that waits for it. `edge`: a slice was handed over.
-   If memory ran out, tuples are lost: the end. */
+   If memory ran out, tuples are lost: the end, and nothing is said, for the output thread would look for a slice that
+   is not there. */
 static void publish(ps_operator *op, int32_t which, bool ok, bool edge, uint64_t promise, int64_t tuples) {
   sliced_input *in = &((sliced *)op->state)->input[which];
-  if (!ok) operator_fail(op, PS_NO_MEMORY, &(ps_fault){0});
+  if (!ok) {
+    operator_fail(op, PS_NO_MEMORY, &(ps_fault){0});
+    return;
+  }
   AT(add_promise);
   promise_write(&in->promise, promise);
   in->tuples += tuples;
