@@ -8,14 +8,12 @@
 #include <sys/mman.h>
 
 static ps_counter live;
-static ps_counter countdown; /* 0: off; n: n-1 more succeed, then all fail */
+static ps_counter fail_from; /* the number of the first allocation that fails; 0: none does */
+static ps_counter made;      /* allocations since that was set */
 
 static bool must_fail(void) {
-  int64_t left = ps_counter_get(&countdown);
-  if (left == 0) return false;
-  if (left == 1) return true;
-  ps_counter_add(&countdown, -1);
-  return false;
+  int64_t from = ps_counter_get(&fail_from);
+  return from != 0 && ps_counter_add(&made, 1) >= from;
 }
 
 void *memory_new(size_t bytes) {
@@ -151,4 +149,7 @@ void memory_free_large(void *block, size_t bytes) {
 
 int64_t ps_memory_live(void) { return ps_counter_get(&live); }
 
-void ps_memory_fail_after(int64_t allocations) { ps_counter_set(&countdown, allocations); }
+void ps_memory_fail_after(int64_t allocations) {
+  ps_counter_set(&made, 0);
+  ps_counter_set(&fail_from, allocations);
+}
