@@ -19,6 +19,7 @@ from pystream.plan import Plan
 from pystream.spark.columns import columns_used, has_udf, order_columns
 from pystream.spark.phases import Phases
 from pystream.spark.types import spark_schema, to_spark
+from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,6 +72,7 @@ def _run(
     """What a task does with its partition."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         previous = None
         with Operator(query, 1, schema) as op:
             for batch in batches:

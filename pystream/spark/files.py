@@ -26,6 +26,7 @@ from pystream.spark.formats import BY_NAME, Piece, naming
 from pystream.spark.listing import File, Path, format_of, list_files
 from pystream.spark.phases import Phases
 from pystream.spark.types import spark_schema, to_spark
+from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -245,6 +246,7 @@ def _tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 def windows(phases: Phases, source: Source, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A task by time: all windows that start in its range, whose rows it reads all."""
+    settle()
     size, advance = phases.window
     for task in _tasks(tasks):
         last = task["end"] == splits.FOREVER

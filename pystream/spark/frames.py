@@ -22,7 +22,7 @@ def aggregate(
     *,
     streams: int | Sequence[int] | None = None,
     late: str = "error",
-    shards: int = 8,
+    shards: int | None = None,
     metrics: str = "pystream",
 ) -> DataFrame:
     """Aggregate a DataFrame; one row per window and key comes out, in no particular order.
@@ -43,9 +43,9 @@ def aggregate(
       good is left out of `streams` when the query is started again.
     - `late`: what becomes of a row below its stream's latest timestamp of an earlier micro-batch. "error": the query
       fails with a DisorderError. "drop": it is dropped and counted.
-    - `shards`: into how many parts the keys are divided, which run side by side (without a key: one). It belongs to the
-      checkpoint, as the query does: with others a restart is refused. Best a few per core, and as many as
-      `spark.sql.shuffle.partitions` or a multiple of it.
+    - `shards`: into how many parts the keys are divided, which run side by side (without a key: one). By default as
+      many as Spark has partitions for them, `spark.sql.shuffle.partitions`; best one per core, because each costs some
+      time in every micro-batch. It belongs to the checkpoint, as the query does: with others a restart is refused.
     - `metrics`: the name under which a StreamingQueryProgress shows in `observedMetrics` what a micro-batch did:
       rows_in, rows_late, rows_out, held (partial aggregates, or rows for user code, that are kept for later), latest,
       frontier (windows up to here are finished; -1: none yet).

@@ -13,14 +13,13 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from pystream import snapshot
 from pystream.errors import DisorderError, PystreamError, SchemaError
 from pystream.partials import Fold
 from pystream.plan import Plan
-from pystream.spark.phases import shard_labels
+from pystream.spark.phases import by_shard, shard_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,10 +29,12 @@ if TYPE_CHECKING:
 #: What a partition holds, about, before it sends parcels off.
 HELD_BYTES = 1 << 25
 
-#: The form of parcels and states; a checkpoint of another one is refused.
-FORMAT = 1
+#: Rows that are looked at together: Spark hands over 10,000 at a time, and each time costs as much as so many rows.
+GATHER_ROWS = 1 << 17
 
-SHARD = "__shard"
+#: The form of parcels and states; a checkpoint of another one is refused.
+FORMAT = 2
+
 MARKS = ["stream", "least", "greatest"]
 PARCELS = pa.schema(
     [("shard", pa.int32()), ("rows", pa.binary()), ("rows_in", pa.int64()), ("marks", pa.binary())],
@@ -137,21 +138,20 @@ def from_bytes(blob: Any) -> pa.Table:
 
 
 def pack(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sort the rows of a partition by shard, each shard's into parcels; the last one of each carries the marks."""
-    bags: dict[int, _Bag] = {}
-    marks, labels = [], shard_labels(layout.shards)
-    for batch in batches:
-        if batch.num_rows:
-            rows = _checked(layout, batch)
-            marks.append(_marks(layout, rows))
-            for shard, part in _split(rows, batch.column(SHARD), layout.shards):
-                bag = bags[shard] = bags.get(shard) or _Bag(layout)
-                yield from (_parcel(labels[shard], full) for full in bag.add(part))
+    """Put the rows of a partition into parcels by shard; the last one of each shard carries the marks."""
+    key, labels = layout.query.key, shard_labels(layout.shards)
+    bag, marks, rows_in = _Bag(layout), [], 0
+    for gathered in _gathered(batches):
+        rows = _checked(layout, gathered)
+        marks.append(_marks(layout, rows))
+        rows_in += rows.num_rows
+        for full in bag.add(rows):
+            yield from (_parcel(label, part) for label, part in by_shard(full, key, labels))
     if marks:
         merged = to_bytes(merged_marks(marks))
-        for shard in range(layout.shards):
-            bag = bags.get(shard) or _Bag(layout)
-            yield _parcel(labels[shard], bag.rest(), bag.rows_in, merged)
+        rest = {label: part for left in bag.rest() for label, part in by_shard(left, key, labels)}
+        for label in labels:
+            yield _parcel(label, rest.get(label), rows_in if label == labels[0] else 0, merged)
 
 
 def unpack(parcels: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -161,36 +161,46 @@ def unpack(parcels: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from from_bytes(parcel.as_buffer()).to_batches()
 
 
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches, none of them empty."""
+    some, rows = [], 0
+    for batch in batches:
+        some.append(batch)
+        rows += batch.num_rows
+        if rows >= GATHER_ROWS:
+            yield pa.concat_batches(some)
+            some, rows = [], 0
+    if rows:
+        yield pa.concat_batches(some)
+
+
 class _Bag:
-    """What a partition has for one shard: rows or, unless late ones have to be sorted out first, partials."""
+    """What a partition holds: rows or, unless late ones have to be sorted out first, partials."""
 
     def __init__(self, layout: Layout) -> None:
-        self.rows_in = 0
-        self._most = HELD_BYTES // layout.shards
         self._fold = None
         if layout.folds and not layout.drop_late:
-            self._fold = Fold(layout.query, layout.schema, *layout.place, max_bytes=self._most)
+            self._fold = Fold(layout.query, layout.schema, *layout.place, max_bytes=HELD_BYTES)
         self._rows: list[pa.RecordBatch] = []
         self._bytes = 0
 
-    def add(self, rows: pa.RecordBatch) -> list[pa.Table]:
+    def add(self, rows: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Take rows; gives what has to be sent off, usually nothing."""
-        self.rows_in += rows.num_rows
         if self._fold is not None:
-            return [pa.Table.from_batches([full]) for full in self._fold.add(rows)]
+            return self._fold.add(rows)
         self._rows.append(rows)
         self._bytes += rows.nbytes
-        return [self.rest()] if self._bytes > self._most else []
+        return self.rest() if self._bytes > HELD_BYTES else []
 
-    def rest(self) -> pa.Table | None:
-        """What is left in it."""
-        left = self._rows if self._fold is None else list(self._fold.finish())
+    def rest(self) -> list[pa.RecordBatch]:
+        """What is left in it: one batch or none."""
+        left = self._rows if self._fold is None else [*self._fold.finish()]
         self._rows, self._bytes = [], 0
-        return pa.Table.from_batches(left).combine_chunks() if left else None
+        return [pa.concat_batches(left)] if left else []
 
 
-def _parcel(label: int, table: pa.Table | None, rows_in: int = 0, marks: bytes | None = None) -> pa.RecordBatch:
-    rows = None if table is None else to_bytes(table)
+def _parcel(label: int, part: pa.RecordBatch | None, rows_in: int = 0, marks: bytes | None = None) -> pa.RecordBatch:
+    rows = None if part is None else to_bytes(part)
     return pa.RecordBatch.from_pylist([{"shard": label, "rows": rows, "rows_in": rows_in, "marks": marks}], PARCELS)
 
 
@@ -223,16 +233,3 @@ def merged_marks(marks: list[pa.Table]) -> pa.Table:
     """Of every stream the least and the greatest of all."""
     table = pa.concat_tables(marks).group_by("stream", use_threads=False)
     return table.aggregate([("least", "min"), ("greatest", "max")]).rename_columns(MARKS)
-
-
-def _split(rows: pa.RecordBatch, shard: pa.Array, shards: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    if shards == 1:
-        yield 0, rows
-        return
-    numbers = np.asarray(shard)
-    order = np.argsort(numbers, kind="stable")
-    grouped = rows.take(pa.array(order))
-    edges = np.searchsorted(numbers[order], np.arange(shards + 1))
-    for n in range(shards):
-        if edges[n + 1] > edges[n]:
-            yield n, grouped.slice(edges[n], edges[n + 1] - edges[n])

@@ -23,6 +23,7 @@ from pystream.errors import PystreamError
 from pystream.partials import Combine, Fold, partial_schema
 from pystream.plan import Plan
 from pystream.spark.types import spark_schema, to_spark
+from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -96,6 +97,7 @@ class Phases:
 
     def packed(self, batches: Iterator[pa.RecordBatch], labels: list[int]) -> Iterator[pa.RecordBatch]:
         """Phase 1, in a task: fold rows, give packed shards."""
+        settle()
         fold = self.fold()
         for batch in batches:
             for partials in fold.add(batch):
@@ -105,6 +107,7 @@ class Phases:
 
     def windows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Phase 2, in a task: combine all packed shards of some keys, give the windows."""
+        settle()
         combine = self.combine()
         schema = partial_schema(self.query, self.schema, self.stream, self.position)
         for packed in _joined(batches):
@@ -139,14 +142,20 @@ def _rotated(value: int, bits: int) -> int:
 
 
 def _pack(partials: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> Iterator[pa.RecordBatch]:
-    ordered, ends = partials, [0, partials.num_rows]
+    for label, part in by_shard(partials, key, labels):
+        yield _chunks(label, part.serialize().to_pybytes())
+
+
+def by_shard(batch: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each shard that has some, with its label; rows with equal keys are in the same one."""
+    ordered, ends = batch, [0, batch.num_rows]
     if len(labels) > 1:
-        numbers = _shards(partials, key, len(labels))
-        ordered = partials.take(pa.array(np.argsort(numbers, kind="stable")))
+        numbers = _shards(batch, key, len(labels))
+        ordered = batch.take(pa.array(np.argsort(numbers, kind="stable")))
         ends = [0, *np.cumsum(np.bincount(numbers, minlength=len(labels))).tolist()]
     for label, (begin, end) in zip(labels, pairwise(ends), strict=True):
         if begin < end:
-            yield _chunks(label, ordered.slice(begin, end - begin).serialize().to_pybytes())
+            yield label, ordered.slice(begin, end - begin)
 
 
 def _chunks(label: int, packed: bytes) -> pa.RecordBatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ DEFAULTS = {
     "spark.ui.enabled": "false",  # no port taken for a page that nobody opens
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.shuffle.partitions": "8",  # 200 tasks are for clusters
     "spark.sql.session.timeZone": "UTC",  # the same result on every machine
     "spark.driver.memory": "2g",
     # No limit, or Spark would measure what goes to Python anew with every row: longer than it takes to write the row.
@@ -48,6 +48,15 @@ def session(master: str = "local[*]", app: str = "pystream", **settings: str) ->
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName(app)
-    for name, value in (DEFAULTS | {k.replace("_", "."): v for k, v in settings.items()}).items():
+    own = DEFAULTS | {"spark.sql.shuffle.partitions": _partitions(master)}
+    for name, value in (own | {k.replace("_", "."): v for k, v in settings.items()}).items():
         builder = builder.config(name, value)
     return running or builder.getOrCreate()
+
+
+def _partitions(master: str) -> str:
+    """One for each core, where the master tells: a streaming query has tasks for all of them in every micro-batch."""
+    threads = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
+    if threads is None:
+        return "8"  # Spark's 200 are for large clusters
+    return str(os.cpu_count() or 1) if threads[1] == "*" else threads[1] or "1"

@@ -25,10 +25,11 @@ from pystream.partials import Fold
 from pystream.spark.batch import _out_schema
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
 from pystream.spark.columns import columns_used, order_columns
-from pystream.spark.parcels import PARCELS, SHARD, Layout, Saved, pack, to_bytes, unpack
+from pystream.spark.parcels import PARCELS, Layout, Saved, pack, to_bytes, unpack
 from pystream.spark.phases import SHARDS_MAX
 from pystream.spark.shards import COUNTS, Shard
 from pystream.spark.types import spark_schema, to_spark
+from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +57,7 @@ def aggregate(
     position: str | None,
     streams: int | Sequence[int] | None,
     late: str,
-    shards: int,
+    shards: int | None,
     metrics: str,
 ) -> DataFrame:
     """Aggregate a streaming DataFrame; see frames.py."""
@@ -64,26 +65,27 @@ def aggregate(
         raise ValueError(f"late is one of {', '.join(map(repr, LATE))}, not {late!r}")
     layout = replace(_layout(df, query, stream, position, shards), streams=_declared(streams), drop_late=late == "drop")
     _check_runs(layout)
-    rows = df.select(*layout.schema.names, _shard(layout).alias(SHARD))
-    parcels = rows.mapInArrow(_pack(layout), from_arrow_schema(PARCELS))
+    parcels = df.select(*layout.schema.names).mapInArrow(_pack(layout), from_arrow_schema(PARCELS))
     results = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, STATE, "append", "NoTimeout")
     counted = results.observe(
         metrics,
         *((f.max if name in MOST else f.sum)(name).alias(name) for name in COUNTS),
     )
-    return counted.select("rows").mapInArrow(lambda batches: map(to_spark, unpack(batches)), _out(layout))
+    return counted.select("rows").mapInArrow(_unpack, _out(layout))
 
 
 # ---- before anything runs ----
 
 
-def _layout(df: DataFrame, query: Query, stream: str, position: str | None, shards: int) -> Layout:
+def _layout(df: DataFrame, query: Query, stream: str, position: str | None, shards: int | None) -> Layout:
     order = order_columns(query, stream, position)
     columns = columns_used(df.columns, query, [*order, stream], "the DataFrame")
     if not isinstance(df.schema[stream].dataType, ByteType | ShortType | IntegerType | LongType):
         raise SchemaError(
             f"column {stream!r} has type {df.schema[stream].dataType.simpleString()}; it must be an integer"
         )
+    if shards is None:
+        shards = min(int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), SHARDS_MAX)
     if not 1 <= operator.index(shards) <= SHARDS_MAX:
         raise ValueError(f"shards must be between 1 and {SHARDS_MAX}, not {shards}")
     schema = to_arrow_schema(df.select(columns).schema, timezone="UTC")  # the session's must not show
@@ -115,23 +117,27 @@ def _out(layout: Layout) -> StructType:
     return from_arrow_schema(spark_schema(_out_schema(layout.query, layout.schema)))
 
 
-def _shard(layout: Layout) -> Any:
-    if layout.shards == 1:
-        return f.lit(0)
-    return f.pmod(f.xxhash64(*layout.query.key), f.lit(layout.shards)).cast("int")
-
-
 # ---- on the executors ----
 
 
 def _pack(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    return lambda batches: pack(layout, batches)
+    def packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
+        return pack(layout, batches)
+
+    return packed
+
+
+def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    settle()
+    return map(to_spark, unpack(batches))
 
 
 def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator[Any]]:
     def step(_key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
         import pandas as pd  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
 
+        settle()
         parcels: list[bytes] = []
         marks: list[bytes] = []
         rows_in = 0
@@ -141,9 +147,8 @@ def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator
             rows_in += int(frame["rows_in"].sum())
         done = Shard(layout, Saved(*state.get) if state.exists else None).step(parcels, marks, rows_in)
         state.update(tuple(done.saved))
-        yield pd.DataFrame([{"rows": None, **done.counts}])
-        for batch in done.rows:
-            yield pd.DataFrame([{**UNCOUNTED, "rows": to_bytes(batch)}])
+        counted = {"rows": None, **done.counts}
+        yield pd.DataFrame([counted, *({**UNCOUNTED, "rows": to_bytes(batch)} for batch in done.rows)])
 
     return step
 

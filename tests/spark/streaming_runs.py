@@ -60,4 +60,8 @@ def run(spark, folder: Path) -> None:
 if __name__ == "__main__":
     from pystream.spark import session
 
-    run(session("local[2]", spark_sql_shuffle_partitions="2"), Path(sys.argv[1]))
+    # It lives for a few micro-batches: they are over before quick code is compiled or more Python workers have started.
+    quick = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark_driver_memory": "1g"}
+    started = session("local[1]", spark_sql_shuffle_partitions="2", **quick)
+    sys.stdin.readline()  # whoever kills it says when to begin
+    run(started, Path(sys.argv[1]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import zlib
 from dataclasses import replace
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
 from pyspark import cloudpickle
 
-from pystream.spark.parcels import SHARD, Layout, Saved, from_bytes, pack
+from pystream.spark.parcels import Layout, Saved, from_bytes, pack
 from pystream.spark.phases import shard_labels
 from pystream.spark.shards import Shard
 
@@ -61,10 +60,7 @@ class Stream:
         return sum(counts[name] for counts in self.counts)
 
     def _batch(self, rows: list[dict]) -> pa.RecordBatch:
-        batch = pa.RecordBatch.from_pylist(rows, schema=self.layout.schema)
-        keys = [tuple(repr(row[k]).replace("-0.0", "0.0") for k in self.layout.query.key) for row in batch.to_pylist()]
-        shards = [zlib.crc32("/".join(key).encode()) % self.layout.shards for key in keys]
-        return batch.append_column(SHARD, pa.array(shards, pa.int32()))
+        return pa.RecordBatch.from_pylist(rows, schema=self.layout.schema)
 
 
 def stream(query=COUNT, shards=2, streams=None, late="error"):
@@ -253,6 +249,7 @@ def test_state_stays_small():
 
 def test_large_partitions_are_sent_in_parts(monkeypatch):
     monkeypatch.setattr("pystream.spark.parcels.HELD_BYTES", 1000)
+    monkeypatch.setattr("pystream.spark.parcels.GATHER_ROWS", 20)
     s = stream(FIRST)
     rows = [row(i, position=i, k=i % 3, v=i) for i in range(100)]
     batches = [s._batch(rows[i : i + 10]) for i in range(0, 100, 10)]

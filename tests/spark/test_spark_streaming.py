@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +21,9 @@ from strategies import canonical
 
 import pystream as ps
 from pystream.queries import PAPER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.spark
 
@@ -43,7 +48,7 @@ def test_the_papers_queries(id, spark, tmp_path):
     whole = runs.streams(paper.dataset)
     runs.write(tmp_path, whole.block(0), files=2)
     df = runs.rows_in(spark, tmp_path, runs.EC if paper.dataset == "EC" else SC)
-    started = runs.start(aggregate(df, paper.query, position="position", streams=3, shards=2), tmp_path)
+    started = runs.start(aggregate(df, paper.query, position="position", streams=3), tmp_path)
     started.awaitTermination()
     streamed = written(spark, tmp_path)
     rest = finish(started, paper.query).toArrow()
@@ -224,23 +229,40 @@ def test_killed(kills, spark, tmp_path):
 
     dice, whole = random.Random(kills), runs.streams()
     runs.write(tmp_path, whole.block(0), files=2 * kills + 2)
-    for _ in range(kills):
-        _run_and_kill(tmp_path, dice)
+    with ExitStack() as stack:
+        children = (stack.enter_context(_started(tmp_path)) for _ in range(kills))
+        child, after = None, next(children)
+        for _ in range(kills):
+            child, after = after, next(children, None)  # Java takes most of the time to start: one does while one runs
+            _run_and_kill(child, tmp_path, dice)
     runs.run(spark, tmp_path)
     streamed, rest = written(spark, tmp_path), finish(str(tmp_path / "checkpoint"), runs.QUERY, spark).toArrow()
     want = ps.aggregate(runs.QUERY, whole.tables()).to_pylist()
     assert rows(pa.concat_tables([streamed, rest]), runs.QUERY) == want
 
 
-def _run_and_kill(folder, dice: random.Random) -> None:
+@contextmanager
+def _started(folder) -> Iterator[subprocess.Popen]:
+    """A process that is about to run the query; in the end it is gone."""
+    command = [sys.executable, runs.__file__, str(folder)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, start_new_session=True, text=True, **pipes) as child:
+        try:
+            yield child
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+def _run_and_kill(child: subprocess.Popen, folder, dice: random.Random) -> None:
     """Let the query begin one or two more micro-batches, then kill Python and Java together."""
     log = folder / "checkpoint" / "offsets"
     goal = sum(1 for _ in log.glob("[0-9]*")) + dice.randint(1, 2)
-    command = [sys.executable, runs.__file__, str(folder)]
-    child = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    with child:
-        while sum(1 for _ in log.glob("[0-9]*")) < goal and child.poll() is None:
-            time.sleep(0.01)
-        time.sleep(dice.random())  # anywhere within a micro-batch
-        assert child.poll() is None, child.stderr.read()[-2000:]
-        os.killpg(child.pid, signal.SIGKILL)
+    child.stdin.write("go\n")
+    child.stdin.flush()
+    while sum(1 for _ in log.glob("[0-9]*")) < goal and child.poll() is None:
+        time.sleep(0.05)
+    time.sleep(dice.random())  # anywhere within a micro-batch
+    assert child.poll() is None, child.stderr.read()[-2000:]
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
