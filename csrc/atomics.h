@@ -294,6 +294,16 @@ static inline void *pane_link_read(const cell *next) {
   return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire);
 }
 
+/* ---- key_sweep.h ---- */
+
+/* Relaxed: the table's sweep number was raised under its lock before (KeySweep G1), and who has read the word takes
+   that lock before he uses the number. He cannot have had it before it was raised: then his reading would have happened
+   before the word was written. Partner: sweep_read. */
+static inline void sweep_say(cell *word, uint64_t sweep) { CELL_STORE(word, sweep, memory_order_relaxed); }
+
+/* Relaxed: as above; keys that are asked for from now on get the stamp of this sweep. Partner: sweep_say. */
+static inline uint64_t sweep_read(const cell *word) { return CELL_LOAD(word, memory_order_relaxed); }
+
 /* ---- run_gate.h ---- */
 
 /* Release: the run, its tuples, its promise and its holders. Partner: run_link_read (RunGate G2). */

@@ -13,10 +13,14 @@ static int64_t offset_at(const column *c, int64_t i) {
   return c->type == PS_BYTES32 ? ((const int32_t *)c->offsets)[i] : ((const int64_t *)c->offsets)[i];
 }
 
+int64_t type_bits(ps_type type) {
+  static const int64_t bits[PS_TYPES] = {1, 8, 16, 32, 64, 8, 16, 32, 64, 32, 64, 32, 64};
+  return bits[type];
+}
+
 /* About how many bytes of the column its rows take. */
 static int64_t column_size(const column *c, int64_t rows) {
-  static const int64_t bits[PS_TYPES] = {1, 8, 16, 32, 64, 8, 16, 32, 64, 32, 64, 32, 64};
-  int64_t size = rows * bits[c->type] / 8;
+  int64_t size = rows * type_bits(c->type) / 8;
   if (type_is_bytes(c->type) && rows > 0) size += offset_at(c, c->first + rows) - offset_at(c, c->first);
   return size;
 }
@@ -28,7 +32,7 @@ batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type 
 }
 
 void batch_view(batch *b, const struct ArrowArray *arrow, int32_t columns, const ps_type *types) {
-  *b = (batch){.rows = arrow->length, .rows_left = arrow->length};
+  *b = (batch){.rows = arrow->length};
   for (int32_t i = 0; i < columns; i++) {
     b->columns[i] = view(arrow->children[i], types[i]);
     b->columns[i].first += arrow->offset;
@@ -86,4 +90,32 @@ bytes column_bytes(const column *c, int64_t row) {
   int64_t from = c->type == PS_BYTES32 ? narrow[i] : wide[i];
   int64_t to = c->type == PS_BYTES32 ? narrow[i + 1] : wide[i + 1];
   return (bytes){(const uint8_t *)c->values + from, to - from};
+}
+
+#define WIDEN(type, to)                                          \
+  do {                                                           \
+    const type *from = (const type *)c->values + c->first + row; \
+    for (int64_t i = 0; i < n; i++) bits[i] = to;                \
+  } while (0)
+
+const uint64_t *column_widen(const column *c, int64_t row, int64_t n, uint64_t *bits) {
+  switch (c->type) {
+    case PS_BOOL:
+      for (int64_t i = 0; i < n; i++) bits[i] = column_bool(c, row + i);
+      break;
+    case PS_I8: WIDEN(int8_t, (uint64_t)from[i]); break;
+    case PS_I16: WIDEN(int16_t, (uint64_t)from[i]); break;
+    case PS_I32: WIDEN(int32_t, (uint64_t)from[i]); break;
+    case PS_U8: WIDEN(uint8_t, from[i]); break;
+    case PS_U16: WIDEN(uint16_t, from[i]); break;
+    case PS_U32: WIDEN(uint32_t, from[i]); break;
+    case PS_F32: WIDEN(float, double_bits((double)from[i])); break;
+    case PS_I64:
+    case PS_U64:
+    case PS_F64: return (const uint64_t *)c->values + c->first + row;
+    case PS_BYTES32:
+    case PS_BYTES64:
+    case PS_TYPES: break;
+  }
+  return bits;
 }

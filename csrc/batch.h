@@ -1,5 +1,6 @@
 /*
- * batch.h - a batch of tuples: the caller's Arrow buffers, read in place.
+ * batch.h - a batch of tuples: the caller's Arrow buffers, read in place; or rows gathered from small batches
+ * (gather.h).
  *
  * Python has checked the layout before (pystream/plan.py): the right number of columns, the right types, buffers long
  * enough, offsets in range, no null timestamp, no null in a mask. C checks the order of the timestamps.
@@ -22,7 +23,8 @@ typedef struct batch {
   struct ArrowArray arrow; /* owned; released by batch_free */
   int64_t number;          /* the caller's name for it in the udf journal */
   int64_t rows;
-  int64_t rows_left;  /* rows that the output thread has not passed: see ledger.h */
+  int64_t passed;     /* rows that the output thread has passed: see ledger.h */
+  int64_t room;       /* rows that it has memory of its own for; 0: it views the caller's */
   int64_t bytes;      /* about how much memory it keeps */
   const key **keys;   /* the key of each row; NULL: not looked up (key_cache_fill) */
   struct batch *next; /* in the ledger, or in the list of batches to release */
@@ -71,8 +73,13 @@ static inline int64_t tuple_find(uint64_t name, batch **b) {
   return 0;
 }
 
+/* How many bits of the column's values, or offsets, a row takes. */
+int64_t type_bits(ps_type type);
+
 /* A fixed-width value widened to 64 bits: see value.h. */
 uint64_t column_bits(const column *c, int64_t row);
+/* Many of them: in place if they have 64 bits already, else in `bits`. */
+const uint64_t *column_widen(const column *c, int64_t row, int64_t n, uint64_t *bits);
 bytes column_bytes(const column *c, int64_t row);
 
 /* How far an input has come, in one word (atomics.h, promise_write): 0 for nothing, the timestamp + 1, or this. */

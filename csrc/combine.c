@@ -178,7 +178,7 @@ static partial_list slice_list(const combine_pass *p, int32_t a, int64_t slice) 
   int64_t from = p->from[slice];
   uint8_t *partials = p->columns[a];
   return (partial_list){p->keys + from, partials ? partials + (size_t)from * p->kinds[a]->size : NULL,
-                        p->from[slice + 1] - from, NULL};
+                        p->from[slice + 1] - from, false, NULL};
 }
 
 static bool enter(const ps_fold *f, combine_pass *p) {

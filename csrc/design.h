@@ -15,6 +15,7 @@
 
 struct design {
   bool ordered; /* tuples reach the windows in their order: it can run first, last and udf */
+  bool folds;   /* add leaves nothing behind that refers to the batch */
 
   /* How many workers the design runs when the caller asks for so many update threads. */
   int32_t (*workers)(int32_t threads);

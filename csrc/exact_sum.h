@@ -6,7 +6,7 @@
  * values or partial sums arrive, and rounding it once gives the double nearest to the true sum (what math.fsum
  * returns).
  *
- *   narrow   one 128-bit integer counting units of 2^-80: takes values with 2^-28 <= |x| < 2^46 (and zero) in one add
+ *   narrow   one 128-bit integer counting units of 2^-80: takes values with 2^-28 <= |x| < 2^45 (and zero) in one add
  *   wide     allocated when a value or the narrow sum does not fit: 35 limbs of 64 bits counting units of 2^-1074,
  *            and how many NaN, +inf and -inf were seen
  *
@@ -37,7 +37,7 @@ _Static_assert(EXACT_SUM_LIMBS * 64 >= 1074 + 1024 + 63 + 1, "a sum of 2^63 doub
 
 #define EXACT_SUM_NARROW_UNIT 80                            /* the narrow sum counts 2^-80 */
 #define EXACT_SUM_NARROW_BIT (1074 - EXACT_SUM_NARROW_UNIT) /* where the narrow unit lies in the wide sum */
-#define EXACT_SUM_SHIFT_MAX 73                              /* m < 2^53, so m << 73 stays below 2^126 */
+#define EXACT_SUM_SHIFT_MAX 72                              /* m < 2^53, so m << 72 stays below 2^125 */
 
 /* All of these: false when out of memory; the sum is then unchanged. */
 bool exact_sum_add_rare(ps_exact_sum *sum, double x); /* whatever the value */
@@ -46,22 +46,43 @@ bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other);
 bool exact_sum_reserve(ps_exact_sum *sum, double x);
 bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other); /* takes back a combine */
 
-/* The common case in line, because it is the inner loop of every float sum: a normal double within the narrow range. */
+/* A normal double within the narrow range as units of the narrow sum; false: it is not, whatever is in *units then. The
+   mantissa is shifted by a multiplication, because processors are slow in shifting 128 bits by a variable number: the
+   one factor takes 62 bits of the shift at most, the other one the ten that may be left. */
+static inline bool exact_sum_units(uint64_t bits, int128 *units) {
+  uint64_t shift = (bits >> 52 & 0x7ff) - 1 - EXACT_SUM_NARROW_BIT; /* below the range: wraps to a large number */
+  uint64_t m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52, sign = 0 - (bits >> 63);
+  uint64_t some = shift > 62 ? EXACT_SUM_SHIFT_MAX - 62 : 0;
+  int64_t signed_m = (int64_t)(((m << some) ^ sign) - sign);
+  *units = (int128)signed_m * (int64_t)(UINT64_C(1) << ((shift - some) & 63));
+  return shift <= EXACT_SUM_SHIFT_MAX;
+}
+
+/* The common case in line, because it is the inner loop of every float sum. */
 static inline bool exact_sum_add(ps_exact_sum *sum, double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
-  uint64_t shift = (bits >> 52 & 0x7ff) - 1 - EXACT_SUM_NARROW_BIT; /* below the range: wraps to a large number */
-  if (__builtin_expect(shift > EXACT_SUM_SHIFT_MAX, 0)) return exact_sum_add_rare(sum, x);
-  uint64_t m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-  int128 sign = -(int128)(bits >> 63), total;
-  int128 units = (((int128)m << shift) ^ sign) - sign;
+  int128 units, total;
+  if (__builtin_expect(!exact_sum_units(bits, &units), 0)) return exact_sum_add_rare(sum, x);
   if (__builtin_expect(__builtin_add_overflow(sum->narrow, units, &total), 0)) return exact_sum_add_rare(sum, x);
   sum->narrow = total;
   return true;
 }
 
-/* A narrow sum, rounded: once, by the conversion, for the unit is a power of two. */
-static inline double exact_sum_narrow_round(int128 narrow) { return (double)narrow * 0x1p-80; }
+/* A narrow sum, rounded: once, by the conversion of its upper 63 bits, the last of which says whether anything is below
+   them; the unit is a power of two. */
+static inline double exact_sum_narrow_round(int128 narrow) {
+  uint128 magnitude = narrow < 0 ? -(uint128)narrow : (uint128)narrow;
+  uint64_t high = (uint64_t)(magnitude >> 64), low = (uint64_t)magnitude;
+  if (high == 0) return (double)narrow * 0x1p-80;
+  int shift = __builtin_clzll(high); /* 0: only the lowest number of all */
+  uint64_t top = high << shift | low >> 1 >> (63 - shift), below = low << shift;
+  double x = (double)(int64_t)(top >> 1 | (top & 1) | (below != 0));
+  uint64_t scale = (uint64_t)(1023 + 65 - shift - EXACT_SUM_NARROW_UNIT) << 52;
+  double unit;
+  memcpy(&unit, &scale, sizeof unit);
+  return narrow < 0 ? -x * unit : x * unit;
+}
 
 double exact_sum_round(const ps_exact_sum *sum);
 void exact_sum_clear(ps_exact_sum *sum); /* frees what it holds; it is an empty sum again */

@@ -108,7 +108,7 @@ static bool key_set_reserve(key_set *s) {
   bigger.slots = memory_new((size_t)bigger.capacity * sizeof *bigger.slots);
   if (!bigger.slots) return false;
   for (int64_t i = 0; i < s->capacity; i++) {
-    const key *k = s->slots[i];
+    key *k = s->slots[i];
     if (k) bigger.slots[key_set_slot(&bigger, k->hash, k->data, k->length)] = k;
   }
   bigger.used = s->used;
@@ -117,14 +117,31 @@ static bool key_set_reserve(key_set *s) {
   return true;
 }
 
+/* Takes the key in this slot out; those behind it that it kept from their place move up. */
+static void key_set_remove(key_set *s, int64_t slot) {
+  int64_t mask = s->capacity - 1, hole = slot;
+  for (int64_t i = (hole + 1) & mask; s->slots[i]; i = (i + 1) & mask) {
+    int64_t home = (int64_t)s->slots[i]->hash & mask;
+    if (((i - home) & mask) < ((i - hole) & mask)) continue; /* its place is behind the hole */
+    s->slots[hole] = s->slots[i];
+    hole = i;
+  }
+  s->slots[hole] = NULL;
+  s->used--;
+}
+
+/* ---- where keys lie ---- */
+
 #define SHELF_FIRST ((size_t)512)
 #define SHELF_MAX ((size_t)1 << 20)
+
+_Static_assert(SHELF_FIRST >= KEY_WORDS_MAX * KEY_WORD, "what is not a block of its own fits on any shelf");
+_Static_assert(sizeof(key) >= sizeof(key_hole), "every key leaves room for a hole");
 
 /* Room for a key of so many bytes on the shelf. */
 static bool key_shelf_reserve(key_table *t, size_t taken) {
   size_t size = !t->shelf ? SHELF_FIRST : t->shelf->size < SHELF_MAX ? 2 * t->shelf->size : SHELF_MAX;
   if (t->shelf && t->shelf->size - t->shelf->used >= taken) return true;
-  if (size < taken) size = taken;
   key_shelf *shelf = memory_resize(NULL, sizeof *shelf + size);
   if (!shelf) return false;
   *shelf = (key_shelf){.next = t->shelf, .size = size};
@@ -132,16 +149,31 @@ static bool key_shelf_reserve(key_table *t, size_t taken) {
   return true;
 }
 
-static key *key_new(key_table *t, uint64_t hash, const uint8_t *data, int64_t length, uint32_t number) {
-  size_t taken = (sizeof(key) + (size_t)length + 7) / 8 * 8;
-  if (!key_shelf_reserve(t, taken)) return NULL;
-  key *k = (key *)(void *)(t->shelf->room + t->shelf->used / 8);
-  t->shelf->used += taken;
-  k->hash = hash;
-  k->length = length;
-  k->number = number;
-  if (length) memcpy(k->data, data, (size_t)length);
-  return k;
+static size_t key_words(int64_t length) { return (sizeof(key) + (size_t)length + KEY_WORD - 1) / KEY_WORD; }
+
+/* Room for a key of so many words: a hole, the end of the shelf, or a block of its own. NULL when out of memory. */
+static void *key_place(key_table *t, size_t words) {
+  if (words > KEY_WORDS_MAX) return memory_resize(NULL, words * KEY_WORD);
+  key_hole *hole = t->hole[words];
+  if (hole) {
+    t->hole[words] = hole->next;
+    return hole;
+  }
+  if (!key_shelf_reserve(t, words * KEY_WORD)) return NULL;
+  void *place = &t->shelf->room[t->shelf->used / KEY_WORD];
+  t->shelf->used += words * KEY_WORD;
+  return place;
+}
+
+static void key_leave(key_table *t, key *k) {
+  size_t words = key_words(k->length);
+  if (words > KEY_WORDS_MAX) {
+    memory_free(k);
+    return;
+  }
+  key_hole *hole = (key_hole *)(void *)k;
+  hole->next = t->hole[words];
+  t->hole[words] = hole;
 }
 
 /* ---- the operator's table and an input's cache ---- */
@@ -151,36 +183,58 @@ bool key_table_init(key_table *t) {
   return pthread_mutex_init(&t->lock, NULL) == 0;
 }
 
+/* Where the key of this number is noted. */
+static key **number_place(const key_table *t, int64_t number) {
+  uint64_t n = (uint64_t)number + KEY_BLOCK_FIRST;
+  int top = 63 - __builtin_clzll(n);
+  return &t->block[top - __builtin_ctz(KEY_BLOCK_FIRST)][n - (UINT64_C(1) << top)];
+}
+
 void key_table_free(key_table *t) {
+  for (int64_t i = 0; i < t->numbers; i++) {
+    key *k = *number_place(t, i);
+    if (k && key_words(k->length) > KEY_WORDS_MAX) memory_free(k);
+  }
   for (key_shelf *shelf = t->shelf, *next; shelf; shelf = next) {
     next = shelf->next;
     memory_free(shelf);
   }
   for (int i = 0; i < KEY_BLOCKS; i++) memory_free(t->block[i]);
   memory_free(t->set.slots);
+  memory_free(t->spare);
   pthread_mutex_destroy(&t->lock);
 }
 
-/* Where the key of this number is to be noted. NULL when out of memory, or of numbers. */
-static const key **number_place(key_table *t, int64_t number) {
-  if (number >= KEY_NUMBERS_MAX) return NULL;
-  uint64_t n = (uint64_t)number + KEY_BLOCK_FIRST;
-  int top = 63 - __builtin_clzll(n), i = top - __builtin_ctz(KEY_BLOCK_FIRST);
+/* Room for the next number, if none is free. False when out of memory, or of numbers. */
+static bool number_reserve(key_table *t) {
+  if (t->spares) return true;
+  if (t->numbers >= KEY_NUMBERS_MAX) return false;
+  int top = 63 - __builtin_clzll((uint64_t)t->numbers + KEY_BLOCK_FIRST), i = top - __builtin_ctz(KEY_BLOCK_FIRST);
   if (!t->block[i]) t->block[i] = memory_new(sizeof(key *) << top);
-  return t->block[i] ? &t->block[i][n - (UINT64_C(1) << top)] : NULL;
+  return t->block[i] != NULL;
 }
 
-static const key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *data, int64_t length) {
-  const key *k = NULL;
+/* A key that is not in the set. NULL when out of memory. */
+static key *key_new(key_table *t, uint64_t hash, const uint8_t *data, int64_t length) {
+  key *k = number_reserve(t) ? key_place(t, key_words(length)) : NULL;
+  if (!k) return NULL;
+  k->hash = hash;
+  k->length = length;
+  k->number = t->spares ? t->spare[--t->spares] : (uint32_t)t->numbers++;
+  if (length) memcpy(k->data, data, (size_t)length);
+  *number_place(t, k->number) = k;
+  ps_counter_set(&t->known, ++t->set.used);
+  return k;
+}
+
+static key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *data, int64_t length) {
+  key *k = NULL;
   pthread_mutex_lock(&t->lock);
-  const key **place = number_place(t, t->set.used);
-  if (place && key_set_reserve(&t->set)) {
+  if (key_set_reserve(&t->set)) {
     int64_t slot = key_set_slot(&t->set, hash, data, length);
-    if (!t->set.slots[slot]) {
-      *place = t->set.slots[slot] = key_new(t, hash, data, length, (uint32_t)t->set.used);
-      if (*place) t->set.used++;
-    }
+    if (!t->set.slots[slot]) t->set.slots[slot] = key_new(t, hash, data, length);
     k = t->set.slots[slot];
+    if (k) k->sweep = (uint8_t)t->sweep;
   }
   pthread_mutex_unlock(&t->lock);
   return k;
@@ -190,6 +244,37 @@ const key *key_table_key(key_table *t, const uint8_t *data, int64_t length) {
   return key_table_intern(t, hash_bytes(data, length), data, length);
 }
 
+int64_t key_table_begin_sweep(key_table *t) {
+  pthread_mutex_lock(&t->lock);
+  t->sweep++;
+  int64_t end = t->numbers;
+  pthread_mutex_unlock(&t->lock);
+  return end;
+}
+
+/* False when out of memory: the key stays. */
+static bool key_free(key_table *t, key *k) {
+  if (!memory_grow((void **)&t->spare, &t->spare_capacity, t->spares + 1, sizeof *t->spare)) return false;
+  t->spare[t->spares++] = k->number;
+  *number_place(t, k->number) = NULL;
+  key_set_remove(&t->set, key_set_slot(&t->set, k->hash, k->data, k->length));
+  key_leave(t, k);
+  return true;
+}
+
+int64_t key_table_free_unmet(key_table *t, const uint32_t *numbers, int64_t n) {
+  pthread_mutex_lock(&t->lock);
+  int64_t before = t->set.used;
+  for (int64_t i = 0; i < n; i++) {
+    key *k = *number_place(t, numbers[i]);
+    if (k && k->sweep != (uint8_t)t->sweep && !key_free(t, k)) break;
+  }
+  int64_t went = before - t->set.used;
+  ps_counter_set(&t->known, t->set.used);
+  pthread_mutex_unlock(&t->lock);
+  return went;
+}
+
 void key_cache_init(key_cache *c, key_table *t) { *c = (key_cache){.table = t}; }
 
 void key_cache_free(key_cache *c) {
@@ -197,12 +282,17 @@ void key_cache_free(key_cache *c) {
   memory_free(c->scratch);
 }
 
+void key_cache_forget(key_cache *c) {
+  memory_free(c->set.slots);
+  c->set = (key_set){0};
+}
+
 static const key *key_cache_find(key_cache *c, const uint8_t *data, int64_t length) {
   if (!key_set_reserve(&c->set)) return NULL;
   uint64_t hash = hash_bytes(data, length);
   int64_t slot = key_set_slot(&c->set, hash, data, length);
   if (!c->set.slots[slot]) {
-    const key *k = key_table_intern(c->table, hash, data, length);
+    key *k = key_table_intern(c->table, hash, data, length);
     if (!k) return NULL;
     c->set.slots[slot] = k;
     c->set.used++;

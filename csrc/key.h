@@ -6,14 +6,18 @@
  *   floats     8 bytes, sign-magnitude turned into an unsigned order; -0.0 is 0.0, every NaN is one NaN above +inf
  *   strings    the bytes with 00 written as 00 FF, closed by 00 00, so that no key is a prefix of another
  *
- * Each distinct key is stored once per operator in the key_table and stays at its address until the table is freed.
- * Each input has a key_cache in front of it, used by that input's thread alone: the table's mutex is taken only when an
- * input meets a key for the first time.
+ * Each distinct key is stored once per operator in the key_table, at an address and with a number that stay as they are
+ * as long as the key does. Each input has a key_cache in front of it, used by that input's thread alone: the table's
+ * mutex is taken only when an input meets a key for the first time.
+ *
+ * The sliced design lets keys go that no slice needs any more, in sweeps: key_sweep.h. In all others, whose windows
+ * refer to keys by address, a key stays until the table is freed.
  */
 #pragma once
 
 #include <pthread.h>
 
+#include "atomics.h"
 #include "base.h"
 
 struct batch;
@@ -21,13 +25,14 @@ struct batch;
 typedef struct {
   uint64_t hash;
   int64_t length;
-  uint32_t number; /* keys are numbered 0, 1, 2, ... as the operator meets them */
+  uint32_t number; /* keys are numbered 0, 1, 2, ... as the operator meets them; a free number goes to the next */
+  uint8_t sweep;   /* behind the lock: the table's when the key was last asked for, but for the width */
   uint8_t data[];
 } key;
 
 /* Open addressing with linear probing, at most half full. */
 typedef struct {
-  const key **slots;
+  key **slots;
   int64_t capacity; /* a power of two, or 0 */
   int64_t used;
 } key_set;
@@ -38,7 +43,18 @@ typedef struct {
 #define KEY_BLOCKS 26
 #define KEY_NUMBERS_MAX (((INT64_C(1) << KEY_BLOCKS) - 1) * KEY_BLOCK_FIRST)
 
-/* Where keys lie, one behind the other: they are never freed one by one. */
+/* Where keys lie, one behind the other. What a key leaves behind is a hole for the next one of its size. */
+#define KEY_WORD sizeof(uint64_t)
+#ifdef PYSTREAM_SMALL
+#define KEY_WORDS_MAX 3 /* so that a sanitizer sees most keys go */
+#else
+#define KEY_WORDS_MAX 64 /* larger ones are blocks of their own: rare, and sizes would seldom fit */
+#endif
+
+typedef struct key_hole {
+  struct key_hole *next;
+} key_hole;
+
 typedef struct key_shelf {
   struct key_shelf *next; /* the one that was filled before */
   size_t used, size;
@@ -49,7 +65,13 @@ typedef struct {
   pthread_mutex_t lock;
   key_set set;
   key_shelf *shelf;
-  const key **block[KEY_BLOCKS]; /* block i holds KEY_BLOCK_FIRST << i keys */
+  key_hole *hole[KEY_WORDS_MAX + 1]; /* by size in words */
+  key **block[KEY_BLOCKS];           /* block i holds KEY_BLOCK_FIRST << i keys */
+  int64_t numbers;                   /* given so far; those that are free again: */
+  uint32_t *spare;
+  int64_t spares, spare_capacity;
+  uint32_t sweep;
+  ps_counter known; /* keys in the set; changed under the lock */
 } key_table;
 
 typedef struct {
@@ -65,6 +87,13 @@ void key_table_free(key_table *t);
 /* The key that is encoded as these bytes, which are stored if they are new. NULL when out of memory. */
 const key *key_table_key(key_table *t, const uint8_t *data, int64_t length);
 
+/* A sweep begins: which keys are asked for from now on? Gives the end of the numbers that others may have. */
+int64_t key_table_begin_sweep(key_table *t);
+
+/* Of these keys, those go that nobody has asked for since the sweep began; numbers without a key are passed over. When
+   out of memory some stay. Gives how many went. The caller knows that nobody has their numbers (key_sweep.h). */
+int64_t key_table_free_unmet(key_table *t, const uint32_t *numbers, int64_t n);
+
 static inline const key *key_table_at(const key_table *t, uint32_t number) {
   uint64_t n = (uint64_t)number + KEY_BLOCK_FIRST;
   int top = 63 - __builtin_clzll(n);
@@ -73,6 +102,7 @@ static inline const key *key_table_at(const key_table *t, uint32_t number) {
 
 void key_cache_init(key_cache *c, key_table *t);
 void key_cache_free(key_cache *c);
+void key_cache_forget(key_cache *c); /* all keys: as it was in the beginning */
 
 /* Fills b->keys, for which it makes room if there is none, from columns 1..keys. False when out of memory. */
 bool key_cache_fill(key_cache *c, struct batch *b, int32_t keys);

@@ -14,6 +14,18 @@ void key_numbers_free(key_numbers *n) {
   memory_free(n->numbers);
 }
 
+void key_numbers_forget(key_numbers *n) {
+  memory_free(n->direct);
+  memory_free(n->slots);
+  n->direct = NULL;
+  n->slots = NULL;
+  n->direct_length = 0;
+  n->capacity = n->used = 0;
+  n->least = UINT64_MAX;
+  n->most = 0;
+  key_cache_forget(n->cache);
+}
+
 /* The general way. `once`: from then on it is found in the maps here. NULL when out of memory. */
 static const key *find_key(key_numbers *n, const batch *b, int64_t row, bool once) {
   const key *k = (once ? key_cache_past : key_cache_row)(n->cache, b, n->keys, row);

@@ -38,6 +38,7 @@ typedef struct {
 
 void key_numbers_init(key_numbers *n, key_cache *cache, int32_t keys);
 void key_numbers_free(key_numbers *n);
+void key_numbers_forget(key_numbers *n); /* all keys, also in the cache */
 
 /* Fills n->numbers for the rows of the batch. False when out of memory; keys that were met stay known. */
 bool key_numbers_fill(key_numbers *n, const batch *b);

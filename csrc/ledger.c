@@ -46,9 +46,19 @@ void ledger_put(ledger *l, batch *b) {
   pthread_mutex_unlock(&l->lock);
 }
 
-/* The first row of the batch with a timestamp above `ts`; as many as there are rows if there is none. */
-static int64_t first_above(const batch *b, int64_t ts) {
-  int64_t low = 0, high = b->rows;
+void ledger_extend(ledger *l, int64_t rows, int64_t size) {
+  pthread_mutex_lock(&l->lock);
+  assert(l->last && rows <= l->last->room - l->last->rows);
+  l->last->rows += rows;
+  l->last->bytes += size;
+  AT(add_enqueue);
+  held_change(&l->held, 2 * rows);
+  pthread_mutex_unlock(&l->lock);
+}
+
+/* The first of so many rows of the batch with a timestamp above `ts`; as many if there is none. */
+static int64_t first_above(const batch *b, int64_t rows, int64_t ts) {
+  int64_t low = 0, high = rows;
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
     if (batch_ts(b, middle) > ts) {
@@ -62,14 +72,24 @@ static int64_t first_above(const batch *b, int64_t ts) {
 
 /* ---- passer ---- */
 
-/* The batches that are there now: the passer alone takes some out, the adder changes no `next` but the last one's. */
-static batch *look(ledger *l, batch **last) {
+/* The batches that are there now, and the rows of the last one: the passer alone takes batches out, the adder changes
+   no `next` but the last one's, nor other rows than its. */
+typedef struct {
+  batch *first, *last;
+  int64_t last_rows;
+} batches;
+
+static batches look(ledger *l) {
   pthread_mutex_lock(&l->lock);
-  batch *first = l->first;
-  *last = l->last;
+  batches now = {l->first, l->last, l->last ? l->last->rows : 0};
   pthread_mutex_unlock(&l->lock);
-  return first;
+  return now;
 }
+
+static int64_t rows_of(const batches *all, const batch *b) { return b == all->last ? all->last_rows : b->rows; }
+
+/* Whether rows may still come. */
+static bool is_open(const batches *all, const batch *b) { return b == all->last && all->last_rows < b->room; }
 
 /* Takes out the batches up to this one. */
 static void cut_behind(ledger *l, batch *end) {
@@ -93,31 +113,33 @@ static void wake(ledger *l) {
 
 batch *ledger_pass(ledger *l, int64_t n) {
   if (n == 0) return NULL;
-  batch *last, *first = look(l, &last), *done = NULL, *b = first;
+  batches all = look(l);
+  batch *b = all.first, *done = NULL;
   for (int64_t left = n; left > 0;) {
-    int64_t step = left < b->rows_left ? left : b->rows_left;
-    b->rows_left -= step;
+    int64_t here = rows_of(&all, b) - b->passed, step = left < here ? left : here;
+    b->passed += step;
     left -= step;
-    if (b->rows_left > 0) break;
+    if (step < here || is_open(&all, b)) break;
     done = b;
-    if (b != last) b = b->next;
-    assert(left == 0 || done != last);
+    if (b != all.last) b = b->next;
+    assert(left == 0 || done != all.last);
   }
   if (done) cut_behind(l, done);
   AT(output_space);
   if (held_change(&l->held, -2 * n) & 1) wake(l);
-  return done ? first : NULL;
+  return done ? all.first : NULL;
 }
 
 int64_t ledger_ready(ledger *l, int64_t ts) {
-  batch *last, *b = look(l, &last);
+  batches all = look(l);
+  batch *b = all.first;
   int64_t ready = 0;
-  for (; b && batch_ts(b, b->rows - 1) <= ts; b = b->next) {
-    ready += b->rows_left;
-    if (b == last) return ready;
+  for (; b && batch_ts(b, rows_of(&all, b) - 1) <= ts; b = b->next) {
+    ready += rows_of(&all, b) - b->passed;
+    if (b == all.last) return ready;
   }
   if (!b) return ready;
-  int64_t here = first_above(b, ts) - (b->rows - b->rows_left);
+  int64_t here = first_above(b, rows_of(&all, b), ts) - b->passed;
   return here > 0 ? ready + here : ready;
 }
 
@@ -130,7 +152,7 @@ ledger_view ledger_look(ledger *l, int64_t ts) {
   pthread_mutex_lock(&l->lock);
   view.held = ledger_held(l);
   for (const batch *b = l->first; b; b = b->next) {
-    int64_t row = first_above(b, ts);
+    int64_t row = first_above(b, b->rows, ts);
     if (view.above == 0 && row < b->rows) view.first = batch_ts(b, row);
     view.above += b->rows - row;
   }

@@ -2,14 +2,17 @@
  * ledger.h - what one input has handed over and the operator has not passed yet: how many tuples, and their batches.
  *
  * It bounds the tuples held (max_pending) and keeps batches alive: a batch leaves when its last tuple has been passed.
+ * Small batches may be gathered in one that has room: as long as it is the last one and not full, it is open, and does
+ * not leave.
  *
- * Roles       one adder at a time (under the input's turn): ledger_fits, ledger_put. One passer (the output thread):
- *             ledger_pass, ledger_ready. Any thread: the others.
+ * Roles       one adder at a time (under the input's turn): ledger_fits, ledger_put, ledger_append. One passer (the
+ *             output thread): ledger_pass, ledger_ready. Any thread: the others.
  * Invariants  I1 `held` counts the tuples put and not passed; it is at most held_max, but for a single batch that is
  *                larger than that and came when nothing was held, since a batch must be taken whole;
- *             I2 the batches from `first` on are those with tuples not passed, in the order in which they were put.
- * Progress    put takes the mutex once, pass at most twice, however many batches it passes; wait blocks, at most as
- * long as it is told.
+ *             I2 the batches from `first` on are those with tuples not passed, and the one that is open, in the order
+ * in which they were put; I3 of a batch that is put, only the last one's rows grow, behind the lock. Progress    put
+ * and append take the mutex once, pass at most twice, however many batches it passes; wait blocks, at most as long as
+ * it is told.
  *
  * No wake-up is lost: the count and the mark that somebody waits are one word, changed by read-modify-writes only. A
  * waiter sets the mark (under the mutex) and looks at the count that it found together with it; a passer that comes
@@ -38,6 +41,9 @@ batch *ledger_free(ledger *l); /* gives back the batches that it still holds, li
 /* Adder. */
 bool ledger_fits(ledger *l, int64_t rows);
 void ledger_put(ledger *l, batch *b);
+
+/* The last batch, which has room for them, has got so many rows more, of this size in bytes. */
+void ledger_extend(ledger *l, int64_t rows, int64_t size);
 
 /* Passer: n tuples, which have been put before, are done with. Gives back the batches that are, linked by `next`. */
 batch *ledger_pass(ledger *l, int64_t n);

@@ -15,15 +15,18 @@ static bool copy_types(ps_operator *op, const ps_query *query) {
   return op->column_types != NULL;
 }
 
-static bool input_init(input *in, key_table *keys, int64_t max_pending) {
-  if (pthread_mutex_init(&in->turn, NULL) != 0) return false;
-  if (!ledger_init(&in->ledger, max_pending)) {
+static bool input_init(ps_operator *op, input *in, int64_t max_pending) {
+  if (op->gathers && !gather_init(&in->gather, op->columns, op->column_types)) return false;
+  if (pthread_mutex_init(&in->turn, NULL) == 0) {
+    if (ledger_init(&in->ledger, max_pending)) {
+      ps_counter_set(&in->latest, -1);
+      key_cache_init(&in->keys, &op->key_table);
+      return true;
+    }
     pthread_mutex_destroy(&in->turn);
-    return false;
   }
-  ps_counter_set(&in->latest, -1);
-  key_cache_init(&in->keys, keys);
-  return true;
+  gather_free(&in->gather);
+  return false;
 }
 
 /* Counts in op->inputs how many are ready, so that a failure half-way frees just those. */
@@ -31,7 +34,7 @@ static bool inputs_init(ps_operator *op, int32_t inputs, int64_t max_pending) {
   op->input = memory_new((size_t)inputs * sizeof *op->input);
   if (!op->input) return false;
   for (; op->inputs < inputs; op->inputs++) {
-    if (!input_init(&op->input[op->inputs], &op->key_table, max_pending)) return false;
+    if (!input_init(op, &op->input[op->inputs], max_pending)) return false;
   }
   return true;
 }
@@ -81,6 +84,13 @@ static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t
   return workers_start(op) ? MADE_THREADS : MADE_DESIGN;
 }
 
+/* Whether rows can be copied into one batch: the design does not care, and no value is a string. */
+static bool gathers(const design *d, const ps_query *query) {
+  bool ok = d->folds;
+  for (int32_t i = 0; i < query->columns; i++) ok = ok && !type_is_bytes(query->column_types[i]);
+  return ok;
+}
+
 ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, int32_t threads, int32_t levels,
                         int64_t max_pending, ps_operator **out) {
   assert(inputs > 0 && threads > 0 && max_pending > 0 && query->size > 0 && query->advance > 0);
@@ -93,6 +103,7 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, 
   op->keys = query->keys;
   op->columns = query->columns;
   op->levels = levels;
+  op->gathers = gathers(op->design, query);
   op->process = getpid();
   made stage = make(op, query, inputs, threads, max_pending);
   if (stage == MADE_THREADS) {
@@ -148,16 +159,17 @@ static void release_dead(ps_operator *op) {
 /* About as many as an input settles at once when its batches are of one tuple; 1 MB with three columns. */
 #define SPARES_MAX 4096
 
-/* Under the turn: keeps empty batches for the next ones; gives back those that are too many. */
+/* Under the turn: keeps empty batches for the next ones; gives back those that are too many, or not for that. */
 static batch *spares_put(input *in, batch *list) {
-  while (list && in->spares < SPARES_MAX) {
-    batch *b = list;
+  batch *rest = NULL;
+  while (list) {
+    batch *b = list, **to = in->spares < SPARES_MAX && b->room == 0 ? &in->spare : &rest;
     list = list->next;
-    b->next = in->spare;
-    in->spare = b;
-    in->spares++;
+    in->spares += to == &in->spare;
+    b->next = *to;
+    *to = b;
   }
-  return list;
+  return rest;
 }
 
 /* Under the turn: a batch that views *arrow. NULL when out of memory. */
@@ -241,14 +253,25 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 
-/* Takes the batch, which is not empty. */
+/* Takes the batch, which is not empty and which the ledger holds. */
 static void accept(ps_operator *op, int32_t which, batch *b) {
   input *in = &op->input[which];
   count(&in->tuples_in, b->rows);
   count(&in->bytes_in, b->bytes);
   ps_counter_set(&in->latest, batch_ts(b, b->rows - 1));
-  ledger_put(&in->ledger, b);
   op->design->add(op, which, b);
+}
+
+/* Under the turn: the same as add for a few rows, which are copied; the buffers stay the caller's. PS_EMPTY: they
+   cannot be copied, and nothing has happened. */
+static ps_code add_small(ps_operator *op, int32_t which, const struct ArrowArray *arrow, ps_fault *fault) {
+  input *in = &op->input[which];
+  ps_code code = gather_copy(&in->gather, arrow);
+  if (code == PS_OK) code = admit(op, which, in->gather.view, fault);
+  if (code != PS_OK) return code;
+  gather_hold(&in->gather, &in->ledger);
+  accept(op, which, in->gather.view);
+  return PS_OK;
 }
 
 /* Under the turn. */
@@ -260,6 +283,8 @@ static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowA
   ps_code code = admit(op, which, b, fault);
   if (code == PS_OK && b->rows > 0) {
     batch_own(b, arrow);
+    if (op->gathers) gather_close(&in->gather);
+    ledger_put(&in->ledger, b);
     accept(op, which, b);
   } else {
     batch_empty(b); /* the buffers are still the caller's */
@@ -268,62 +293,27 @@ static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowA
   return code;
 }
 
-ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
+ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, bool whole,
+                     ps_fault *fault) {
   assert(which >= 0 && which < op->inputs && arrow->n_children == op->columns);
   input *in = &op->input[which];
   batch *dead = take_dead(op, in);
   for (batch *b = dead; b; b = b->next) batch_empty(b);
+  bool small = whole && op->gathers && arrow->length > 0 && arrow->length <= GATHER_SMALL;
+  ps_code code = PS_EMPTY;
   pthread_mutex_lock(&in->turn);
   dead = spares_put(in, dead);
-  ps_code code = add(op, which, number, arrow, fault);
+  if (small) code = add_small(op, which, arrow, fault);
+  bool copied = code == PS_OK;
+  if (code == PS_EMPTY) code = add(op, which, number, arrow, fault);
   pthread_mutex_unlock(&in->turn);
   free_all(dead);
+  if (copied) ps_arrow_release(arrow);
   return code;
 }
 
-#define PIECE_WAIT_MS 1000 /* then it looks again; a cancelled operator ends the wait */
-
-/* One piece; the buffers go with the last, because an input's batches are done with in their order. */
-static ps_code add_piece(ps_operator *op, int32_t which, struct ArrowArray *piece, ps_fault *fault) {
-  for (;;) {
-    ps_code code = ps_operator_add(op, which, 0, piece, fault);
-    if (code != PS_FULL) return code;
-    if (ps_operator_wait_space(op, which, piece->length, PIECE_WAIT_MS) == PS_CLOSED) return PS_CLOSED;
-  }
-}
-
-/* Pieces refer to the buffers, and there will be no last one. */
-static void keep_buffers(ps_operator *op, input *in, batch *keeper, struct ArrowArray *arrow) {
-  batch_own(keeper, arrow);
-  pthread_mutex_lock(&op->dead_lock);
-  keeper->next = in->kept;
-  in->kept = keeper;
-  pthread_mutex_unlock(&op->dead_lock);
-}
-
-ps_code ps_operator_add_pieces(ps_operator *op, int32_t which, int64_t cut, struct ArrowArray *arrow, ps_fault *fault) {
-  assert(cut > 0 && op->functions.udf < 0);
-  batch *keeper = batch_new(arrow, op->columns, op->column_types);
-  if (!keeper) return PS_NO_MEMORY;
-  ps_code code = PS_OK;
-  int64_t row = 0, rows = arrow->length;
-  while (row < rows && code == PS_OK) {
-    int64_t n = rows - row < cut ? rows - row : cut;
-    struct ArrowArray piece = *arrow;
-    piece.offset += row;
-    piece.length = n;
-    if (row + n < rows) piece.release = NULL;
-    code = add_piece(op, which, &piece, fault);
-    if (code == PS_OK) row += n;
-  }
-  if (code == PS_OK && rows > 0) arrow->release = NULL;
-  if (code != PS_OK) fault->row += row;
-  if (code != PS_OK && row > 0) {
-    keep_buffers(op, &op->input[which], keeper, arrow);
-  } else {
-    batch_free(keeper);
-  }
-  return code;
+ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
+  return operator_add(op, which, number, arrow, true, fault);
 }
 
 ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int32_t ms) {
@@ -388,6 +378,7 @@ void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out
 
 void ps_operator_stats(ps_operator *op, ps_stats *out) {
   *out = (ps_stats){.rows_out = sink_rows_out(&op->sink), .bytes = sink_bytes(&op->sink)};
+  out->keys = ps_counter_get(&op->key_table.known);
   for (int32_t i = 0; i < op->inputs; i++) {
     input *in = &op->input[i];
     out->tuples_in += ps_counter_get(&in->tuples_in);
@@ -448,6 +439,7 @@ void ps_operator_cancel(ps_operator *op) {
 static void input_free(ps_operator *op, input *in) {
   retire(op, in, ledger_free(&in->ledger));
   free_all(in->spare);
+  gather_free(&in->gather);
   free_all(in->kept);
   key_cache_free(&in->keys);
   pthread_mutex_destroy(&in->turn);

@@ -18,7 +18,8 @@
  *   same input   1       1        1        yes      yes   yes    yes   yes    no    (1: by turns, input->turn)
  *   other input yes     yes      yes       yes      yes   yes    yes   yes    no
  *
- * A pause (worker.h, snapshot.h) takes the turns of all inputs, in their order.
+ * A pause (worker.h, snapshot.h) takes the turns of all inputs, in their order. The output thread of the sliced design
+ * tries for a turn now and then, and goes without if it is taken.
  *
  * Locks: input->turn, and then any one of the others; ledger.lock, pause.lock, queue.lock, doorbell.lock,
  * key_table.lock, op->dead_lock are leaves, and so is sink.lock but for op->dead_lock. Arrow buffers are released with
@@ -29,6 +30,7 @@
 #include <sys/types.h>
 
 #include "aggregate.h"
+#include "gather.h"
 #include "key.h"
 #include "ledger.h"
 #include "sink.h"
@@ -48,6 +50,7 @@ typedef struct {
   ps_counter bytes_in;  /* of all batches; changed under the turn */
   batch *spare;         /* under the turn: batches that are empty, for the next ones */
   int32_t spares;       /* under the turn */
+  gather gather;        /* under the turn: small batches, if they are copied */
   batch *kept;          /* behind op->dead_lock: empty, but for the buffers that pieces of a batch refer to */
   uint8_t apart[64];    /* what the input's thread writes from what the output thread does */
   ledger ledger;
@@ -66,6 +69,7 @@ struct ps_operator {
   int32_t inputs;
   int32_t keys;
   int32_t columns;
+  bool gathers; /* small batches are copied: gather.h */
   ps_type *column_types;
   aggregates functions;
   key_table key_table;
@@ -84,6 +88,11 @@ struct ps_operator {
 
 /* Any thread, after making something visible that the worker may wait for. */
 static inline void operator_ring(ps_operator *op, int32_t number) { doorbell_ring(&op->worker[number].doorbell); }
+
+/* An input's thread: as ps_operator_add. `whole`: the buffers are this batch's alone, so that they may be released
+   before others that it has added are passed. */
+ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, bool whole,
+                     ps_fault *fault);
 
 /* Any thread: the operator cannot go on. The rows that are out stay out; then the reader gets the failure. */
 void operator_fail(ps_operator *op, ps_code failure, const ps_fault *fault);

@@ -13,18 +13,21 @@ typedef struct pane_slab pane_slab;
 
 typedef struct pane {
   _Alignas(16) cell next; /* the packed slice begins behind the node */
-  pane_slab *slab;        /* NULL: it came from a snapshot (pane_window.h) */
+  pane_slab *slab;        /* NULL: the reader's own, from a snapshot or merged (pane_window.h) */
   uint64_t begin;         /* of the slice */
   uint64_t position;      /* the edge that the input has come to; PANE_FOREVER: closed */
   int64_t through;        /* tuples of the input, from its beginning to the end of the slice */
-  int64_t n;              /* keys in the slice */
+  int64_t n;              /* keys in the slice; loose: tuples */
   int64_t limit;          /* above all its key numbers */
   uint64_t plain;         /* of its data: see slice.h */
   int32_t input;
-  bool owns; /* partials hold memory */
-  bool held; /* the reader's: the slice is still needed */
+  uint32_t sweep; /* numbers in later slices were learnt since that sweep began (key_sweep.h); then the reader's */
+  bool owns;      /* partials hold memory */
+  bool loose;     /* not folded: see loose.h */
+  bool held;      /* the reader's: the slice is still needed */
+  bool guest;     /* slab is NULL: it refers to what a snapshot brought; else it is a merged one */
 } pane;
 
 _Static_assert(sizeof(pane) % 16 == 0, "partials hold 128-bit integers");
 
-static inline packed pane_packed(pane *p) { return packed_view(p + 1, p->n, p->plain); }
+static inline packed pane_packed(pane *p) { return packed_view(p + 1, p->n, p->plain, p->loose); }

@@ -5,10 +5,12 @@
 #define SLAB_FIRST ((size_t)160) /* two nodes without keys, or one with a key; larger ones are not used again */
 #define SLAB_MAX ((size_t)160)
 #define SPARES_MAX 2
+#define LOOSE_MAX 2
 #else
 #define SLAB_FIRST ((size_t)512)     /* bytes: an input that sends little takes little */
 #define SLAB_MAX ((size_t)64 * 1024) /* then one slab serves about a thousand tuples */
 #define SPARES_MAX 32                /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
+#define LOOSE_MAX 15                 /* slices in a row: then knowing how many keys there are costs little */
 #endif
 
 struct pane_slab {
@@ -92,6 +94,9 @@ static pane *pane_new(pane_input *in, size_t data) {
   return p;
 }
 
+/* Takes back the node of this size that was made last, not linked. */
+static void pane_undo(pane_input *in, size_t data) { in->slab->used -= sizeof(pane) + packed_round(data); }
+
 /* The reader is done with the node. */
 static void pane_release(const pane_hive *h, pane *p) {
   if (p->owns) {
@@ -99,7 +104,7 @@ static void pane_release(const pane_hive *h, pane *p) {
     uint8_t *at = data.columns;
     for (int32_t a = 0; a < h->plan.functions->n; a++) {
       partial_list list = packed_next(&data, h->plan.kinds[a], a, &at);
-      if (!list.rows) partial_drop(h->plan.kinds[a], list.partials, list.n);
+      if (!list.plain) partial_drop(h->plan.kinds[a], list.partials, list.n);
     }
   }
   pane_slab *slab = p->slab;
@@ -109,27 +114,58 @@ static void pane_release(const pane_hive *h, pane *p) {
 
 /* ---- an input ---- */
 
-/* Hands the private slice over, empty or not, and begins the next one at `position`. */
-static bool pane_hive_publish(pane_input *in, pane_windows w, uint64_t position) {
-  uint64_t plain;
-  size_t size = slice_packed_size(&in->slice, &plain);
-  pane *p = pane_new(in, size);
-  if (!p) return false;
+/* Links the node, whose data are there, and begins the next slice at `position`. */
+static void hand_over(pane_input *in, pane_windows w, pane *p, uint64_t position) {
   p->begin = in->begin;
   p->position = position;
   p->through = in->tuples;
-  p->n = in->slice.n;
   p->limit = in->slice.slot_capacity;
   p->input = (int32_t)(in->slice.input - PARTIAL_INPUT);
-  p->plain = plain;
-  slice_pack(&in->slice, p + 1, plain, &p->owns);
+  p->sweep = in->sweep;
   WRITES(*p);
   AT(publish);
   pane_link_publish(&in->last->next, p); /* linearization point of add, heartbeat and close */
   in->last = p;
   in->begin = position;
   in->end = position == PANE_FOREVER ? PANE_FOREVER : next_edge(w, position);
+}
+
+/* Hands the private slice over, empty or not, and begins the next one at `position`. */
+static bool pane_hive_publish(pane_input *in, pane_windows w, uint64_t position) {
+  uint64_t plain;
+  size_t size = slice_packed_size(&in->slice, &plain);
+  pane *p = pane_new(in, size);
+  if (!p) return false;
+  p->n = in->keys = in->slice.n;
+  p->plain = plain;
+  in->loose = LOOSE_MAX;
+  slice_pack(&in->slice, p + 1, plain, &p->owns);
+  hand_over(in, w, p, position);
   return true;
+}
+
+/* The rows are a whole slice: whether to hand it over loose. Not if that took much more memory than folding it. */
+static bool goes_loose(const pane_input *in, const pane_plan *plan, int64_t rows) {
+  return plan->loose && in->loose > 0 && in->slice.n == 0 && rows <= 2 * in->keys;
+}
+
+/* NULL: it has to be folded, or memory ran out, which folding will find. */
+static pane *loose_pane(pane_input *in, const pane_plan *plan, const batch *b, const uint32_t *numbers, int64_t from,
+                        int64_t to) {
+  uint64_t plain;
+  size_t size = loose_size(plan->functions, plan->kinds, to - from, &plain);
+  pane *p = pane_new(in, size);
+  if (!p) return NULL;
+  if (!loose_pack(plan->functions, plan->kinds, b, numbers, from, to, p + 1)) {
+    pane_undo(in, size);
+    in->loose = 0;
+    return NULL;
+  }
+  p->n = to - from;
+  p->plain = plain;
+  p->loose = true;
+  in->loose--;
+  return p;
 }
 
 /* The first row from `row` on that is not before the edge; most slices are short, so the steps begin small. */
@@ -162,9 +198,13 @@ bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *
     uint64_t now = (uint64_t)ts[row];
     if (now >= in->end && !pane_hive_publish(in, h->plan.windows, last_edge(h->plan.windows, now))) return false;
     int64_t end = rows_before(ts, row, b->rows, in->end);
-    bool counts = is_covered(h->plan.windows, in->begin); /* tuples between windows are not kept */
-    if (counts && !slice_fold(&in->slice, b, numbers, row, end, end == b->rows)) return false;
+    bool counts = is_covered(h->plan.windows, in->begin),
+         whole = end < b->rows; /* tuples between windows are not kept */
+    pane *p = NULL;
+    if (counts && whole && goes_loose(in, &h->plan, end - row)) p = loose_pane(in, &h->plan, b, numbers, row, end);
+    if (counts && !p && !slice_fold(&in->slice, b, numbers, row, end, !whole)) return false;
     in->tuples += end - row;
+    if (p) hand_over(in, h->plan.windows, p, last_edge(h->plan.windows, (uint64_t)ts[end]));
     row = end;
   }
   return true;
@@ -207,7 +247,8 @@ ps_code pane_hive_next(pane_hive *h) {
     if (!node) return PS_EMPTY;
     if (!step(h, slowest, node)) return PS_NO_MEMORY;
   }
-  return h->window.due == PANE_FOREVER ? PS_END : PS_OK;
+  if (h->window.due == PANE_FOREVER) return PS_END;
+  return pane_window_seal(&h->window) ? PS_OK : PS_NO_MEMORY;
 }
 
 /* Puts a row per key that has tuples in the window. All slices held are in it: those that begin behind its end have not
@@ -228,6 +269,17 @@ ps_code pane_hive_drop(pane_hive *h) {
     if (h->cursor[node->input] != node) pane_release(h, node);
   }
   return pane_window_look(&h->window) && ok ? PS_OK : PS_NO_MEMORY;
+}
+
+void pane_hive_skip(pane_hive *h, int32_t input) {
+  const pane_input *in = &h->input[input];
+  if (in->last == h->cursor[input] && in->slice.n == 0) h->cursor[input]->sweep = in->sweep;
+}
+
+bool pane_hive_has_swept(const pane_hive *h, uint32_t sweep) {
+  bool swept = true;
+  for (int32_t i = 0; swept && i < h->inputs; i++) swept = h->cursor[i]->sweep == sweep;
+  return swept;
 }
 
 int64_t pane_hive_through(const pane_hive *h, int32_t input) { return h->cursor[input]->through; }

@@ -42,7 +42,10 @@
 typedef struct {
   uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
   slice slice;
-  int64_t tuples;   /* folded so far, or in no window */
+  int64_t tuples;   /* handed over or folded so far, or in no window */
+  int64_t keys;     /* in the slice that was folded last */
+  int64_t loose;    /* slices that may be loose before one is folded again, to see how many keys there are */
+  uint32_t sweep;   /* whoever knows the input's key numbers sets it: see pane.h */
   pane *last;       /* the end of the list */
   pane_slab *slab;  /* being filled with nodes */
   pane_slab *spare; /* slabs that wait for their turn */
@@ -79,6 +82,13 @@ bool pane_hive_close(pane_hive *h, int32_t input);
 ps_code pane_hive_next(pane_hive *h);
 ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault);
 ps_code pane_hive_drop(pane_hive *h);
+
+/* The reader, with the input standing still, whose sweep has been set: if nothing of it is unread or begun, it counts
+   as if a slice of that sweep had been read. */
+void pane_hive_skip(pane_hive *h, int32_t input);
+
+/* The reader: whether a slice of this sweep has been read of every input. */
+bool pane_hive_has_swept(const pane_hive *h, uint32_t sweep);
 
 /* The reader: tuples of the input in the slices that have been read so far. */
 int64_t pane_hive_through(const pane_hive *h, int32_t input);

@@ -35,7 +35,7 @@ static void source_free(pane_saver *s, pane_source source) {
   uint8_t *at = p.columns;
   for (int32_t a = 0; source.kind == PANE_OWED && a < plan->functions->n; a++) {
     partial_list list = packed_next(&p, plan->kinds[a], a, &at);
-    if (!list.rows) partial_drop(plan->kinds[a], list.partials, list.n);
+    if (!list.plain) partial_drop(plan->kinds[a], list.partials, list.n);
   }
   if (source.kind != PANE_LENT) memory_free(source.node);
 }
@@ -129,6 +129,7 @@ static bool collect_window(pane_saver *s) {
     bool turned = w->plan->stacked && i < w->held_turned;
     ok = put(s, turned ? (pane_source){copy_turned(s, node), PANE_COPIED} : (pane_source){node, PANE_LENT});
   }
+  if (w->merged.n) ok = ok && put(s, (pane_source){pack(&s->hive->window.merged, w->merged_begin, false), PANE_COPIED});
   carried rest = w->slices;
   while (ok && rest.first < rest.n) {
     pane *node = pane_window_guest(w, &rest);

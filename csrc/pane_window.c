@@ -1,17 +1,27 @@
 /* pane_window.c - see pane_window.h. */
 #include "pane_window.h"
 
+#ifdef PYSTREAM_SMALL
+#define MERGE_FROM 2
+#else
+#define MERGE_FROM 512 /* slices held: fewer stay in the cache, and merging them costs more than it saves */
+#endif
+
 /* ---- making ---- */
 
 bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functions) {
   *p = (pane_plan){.windows = windows, .functions = functions};
   p->kinds = memory_new((size_t)functions->n * sizeof *p->kinds);
   if (!p->kinds) return false;
+  bool strings = false;
   for (int32_t a = 0; a < functions->n; a++) {
     p->kinds[a] = partial_kind_of(&functions->each[a]);
     assert(p->kinds[a] && "no user functions here");
     p->stacked |= p->kinds[a]->stacked;
+    strings |= p->kinds[a]->is_bytes;
   }
+  p->merges = !strings;
+  p->loose = loose_suits(functions, p->kinds);
   return true;
 }
 
@@ -19,10 +29,23 @@ void pane_plan_free(pane_plan *p) { memory_free(p->kinds); }
 
 bool pane_window_init(pane_window *w, const pane_plan *plan, const pane_keys *keys) {
   *w = (pane_window){.plan = plan, .due = PANE_FOREVER, .slices = {.slices = true}};
+  if (!slice_init(&w->merged, plan->functions, plan->kinds, 0)) return false;
   w->totals = memory_new((size_t)plan->functions->n * sizeof *w->totals);
   if (w->totals && roster_init(&w->roster, keys->table, keys->columns, keys->types)) return true;
   memory_free(w->totals);
+  slice_free(&w->merged);
   return false;
+}
+
+/* A node of the window's own. */
+static void own_free(const pane_plan *plan, pane *node) {
+  packed p = pane_packed(node);
+  uint8_t *at = p.columns;
+  for (int32_t a = 0; node->owns && a < plan->functions->n; a++) {
+    partial_list list = packed_next(&p, plan->kinds[a], a, &at);
+    if (!list.plain) partial_drop(plan->kinds[a], list.partials, list.n);
+  }
+  memory_free(node);
 }
 
 static uint8_t *carried_state(const carried *c, const aggregates *functions, int64_t i) {
@@ -47,7 +70,10 @@ pane *pane_window_hand_back(pane_window *w, uint64_t i) {
 
 void pane_window_free(pane_window *w) {
   const pane_plan *p = w->plan;
-  for (uint64_t i = w->held_first; i < w->held_end; i++) memory_free(pane_window_held(w, i));
+  for (uint64_t i = w->held_first; i < w->held_end; i++) {
+    if (pane_window_held(w, i)) own_free(p, pane_window_held(w, i));
+  }
+  slice_free(&w->merged);
   for (int32_t a = 0; a < p->functions->n; a++) {
     if (w->totals[a].total) partial_drop(p->kinds[a], w->totals[a].total, w->capacity);
     memory_free(w->totals[a].total);
@@ -87,16 +113,24 @@ static bool reserve_totals(pane_window *w, int64_t limit) {
   return ok;
 }
 
+/* `loose` is known where it is called. */
+static inline bool enter_rows(pane_window *w, const packed *p, bool loose) {
+  const uint32_t *keys = p->keys;
+  const int64_t *own = p->rows;
+  int64_t *rows = w->rows;
+  for (int64_t i = 0, n = p->n; i < n; i++) {
+    uint32_t k = keys[i]; /* keys with rows are listed: those without may have been struck off */
+    if (__builtin_expect(rows[k] == 0, 0) && !roster_list(&w->roster, &k, 1)) return false;
+    rows[k] += loose ? 1 : own[i];
+  }
+  return true;
+}
+
 bool pane_window_enter(pane_window *w, pane *node) {
   const pane_plan *plan = w->plan;
   packed p = pane_packed(node);
   if (!reserve_totals(w, node->limit)) return false;
-  int64_t *rows = w->rows;
-  for (int64_t i = 0; i < p.n; i++) {
-    uint32_t k = p.keys[i]; /* keys with rows are listed: those without may have been struck off */
-    if (__builtin_expect(rows[k] == 0, 0) && !roster_list(&w->roster, &k, 1)) return false;
-    rows[k] += p.rows[i];
-  }
+  if (!(p.rows ? enter_rows(w, &p, false) : enter_rows(w, &p, true))) return false;
   uint8_t *at = p.columns;
   for (int32_t a = 0; a < plan->functions->n; a++) {
     partial_list list = packed_next(&p, plan->kinds[a], a, &at);
@@ -108,7 +142,9 @@ bool pane_window_enter(pane_window *w, pane *node) {
 bool pane_window_subtract(pane_window *w, pane *node) {
   const pane_plan *plan = w->plan;
   packed p = pane_packed(node);
-  for (int64_t i = 0; i < p.n; i++) w->rows[p.keys[i]] -= p.rows[i];
+  int64_t *rows = w->rows;
+  for (int64_t i = 0; p.rows && i < p.n; i++) rows[p.keys[i]] -= p.rows[i];
+  for (int64_t i = 0; !p.rows && i < p.n; i++) rows[p.keys[i]]--;
   uint8_t *at = p.columns;
   bool ok = true;
   for (int32_t a = 0; a < plan->functions->n; a++) {
@@ -166,7 +202,29 @@ static bool hold(pane_window *w, pane *node) {
   return true;
 }
 
-bool pane_window_take(pane_window *w, pane *node) { return pane_window_enter(w, node) && hold(w, node); }
+static bool take(pane_window *w, pane *node) { return pane_window_enter(w, node) && hold(w, node); }
+
+bool pane_window_seal(pane_window *w) {
+  if (w->merged.n == 0) return true;
+  uint64_t plain;
+  size_t size = slice_packed_size(&w->merged, &plain);
+  pane *node = memory_resize(NULL, sizeof *node + size);
+  if (!node) return false;
+  *node = (pane){.begin = w->merged_begin, .n = w->merged.n, .limit = w->merged.slot_capacity, .plain = plain};
+  slice_pack(&w->merged, node + 1, plain, &node->owns);
+  if (take(w, node)) return true;
+  own_free(w->plan, node);
+  return false;
+}
+
+bool pane_window_take(pane_window *w, pane *node) {
+  bool merges = w->plan->merges && w->held_end - w->held_first >= MERGE_FROM;
+  if ((!merges || w->merged_begin != node->begin) && !pane_window_seal(w)) return false;
+  if (!merges) return take(w, node);
+  w->merged_begin = node->begin;
+  packed p = pane_packed(node);
+  return slice_expect(&w->merged, (uint32_t)(node->limit - 1)) && slice_merge(&w->merged, &p);
+}
 
 void pane_window_pass(pane_window *w) {
   uint64_t start = w->due - w->plan->windows.size;
@@ -185,8 +243,9 @@ pane *pane_window_leave(pane_window *w, bool *ok) {
     w->partials -= node->n;
     node->held = false;
     if (node->slab) return node;
-    memory_free(node);
-    if (--w->guests == 0 && w->slices.first == w->slices.n) carried_free(&w->slices, w->plan->functions);
+    bool guest = node->guest;
+    own_free(w->plan, node);
+    if (guest && --w->guests == 0 && w->slices.first == w->slices.n) carried_free(&w->slices, w->plan->functions);
   }
   return NULL;
 }
@@ -227,6 +286,7 @@ pane *pane_window_guest(const pane_window *w, const carried *c) {
   pane *node = memory_new(sizeof *node + packed_size(plan->functions, plan->kinds, n, 0));
   if (!node) return NULL;
   node->begin = (uint64_t)c->starts[c->first];
+  node->guest = true;
   node->n = n;
   node->limit = w->capacity;
   packed p = pane_packed(node);

@@ -5,6 +5,10 @@
  * them once (partial.h), whatever the number of windows it is in. Memory: open slices x their keys, and one total per
  * key number.
  *
+ * Slices are touched again long after they came: when they leave, and where two stacks are needed, once in between. So
+ * where many are held, those of all inputs that begin at one edge are merged into one, which is held when the next edge
+ * comes or a window is due.
+ *
  *   start_next          due               the slices held are those of the first window that has any and is not
  *       |--- slices held --|              delivered; it ends at `due`
  *
@@ -15,9 +19,11 @@
  * Invariants
  *   I1  slices held begin at or after start_next and before due
  *   I2  carried slices that begin before due are held
+ *   I3  something is merged only while slices are held that begin before it: `due` does not depend on it
  */
 #pragma once
 
+#include "loose.h"
 #include "pane.h"
 #include "roster.h"
 #include "window_rows.h"
@@ -28,6 +34,8 @@ typedef struct {
   const aggregates *functions;
   const partial_kind **kinds; /* of each function */
   bool stacked;               /* some function needs the two stacks */
+  bool loose;                 /* slices may be loose */
+  bool merges;                /* slices of an edge may be merged: no strings */
 } pane_plan;
 
 bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functions);
@@ -64,6 +72,8 @@ typedef struct {
   partial_totals *totals;
   int64_t capacity; /* key numbers there is room for */
   roster roster;
+  slice merged;          /* the slices of one edge that have come; empty: none */
+  uint64_t merged_begin; /* that edge */
   carried windows, slices;
   int64_t guests;        /* nodes held that came from `slices` */
   pane *guest, *without; /* between open and close: the carried window, and what stacked totals were without it */
@@ -76,13 +86,17 @@ void pane_window_free(pane_window *w); /* after all nodes that are not its own h
 /* The i-th node held, which the caller may free; NULL: it was carried here and is the window's own. */
 pane *pane_window_hand_back(pane_window *w, uint64_t i);
 
-/* The slice, which is not empty, joins those held; false: it does not. Afterwards pane_window_look, unless all is
-   settled. */
+/* The slice, which is not empty, joins those held (node->held), or is merged, and the node may go. Afterwards
+   pane_window_look, unless all is settled. Seal before a window is opened: what was merged is held then. */
 bool pane_window_take(pane_window *w, pane *node);
+bool pane_window_seal(pane_window *w);
 
 static inline bool pane_window_is_settled(const pane_window *w) {
   return w->due < PANE_FOREVER && w->windows.first == w->windows.n && w->slices.first == w->slices.n;
 }
+
+/* Whether anything of a snapshot is left: it refers to keys that may be in no slice held. */
+static inline bool pane_window_carries(const pane_window *w) { return w->windows.n > 0 || w->slices.n > 0; }
 
 /* The window that ends at `due` is complete: its live keys are in w->roster.live, their number in *n. Close takes the
    carried states out of the totals again. */
@@ -121,5 +135,5 @@ static inline pane *pane_window_held(const pane_window *w, uint64_t i) {
 }
 
 static inline int64_t pane_window_partials(const pane_window *w) {
-  return w->partials + (w->windows.n - w->windows.first) + (w->slices.n - w->slices.first);
+  return w->partials + w->merged.n + (w->windows.n - w->windows.first) + (w->slices.n - w->slices.first);
 }

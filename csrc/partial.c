@@ -19,29 +19,24 @@ static bool count_leave(const partial_totals *t, const partial_list *list) {
 
 /* ---- sum and avg of integers ---- */
 
-static void integer_enter_plain(integer_state *total, const partial_list *list) {
+/* Loops over plain sums; `loose` is known where they are called. */
+static inline void integer_plain(integer_state *total, const partial_list *list, bool loose, int sign) {
+  const uint32_t *keys = list->keys;
   const int128 *from = list->partials;
-  for (int64_t i = 0; i < list->n; i++) {
-    integer_state *to = &total[list->keys[i]];
-    to->sum += from[i];
-    to->n += list->rows[i];
-  }
-}
-
-static void integer_leave_plain(integer_state *total, const partial_list *list) {
-  const int128 *from = list->partials;
-  for (int64_t i = 0; i < list->n; i++) {
-    integer_state *to = &total[list->keys[i]];
-    to->sum -= from[i];
-    to->n -= list->rows[i];
+  const int64_t *rows = list->rows;
+  for (int64_t i = 0, n = list->n; i < n; i++) {
+    integer_state *to = &total[keys[i]];
+    to->sum += sign * from[i];
+    to->n += sign * (loose ? 1 : rows[i]);
   }
 }
 
 static bool integer_enter(const partial_totals *t, const partial_list *list) {
   integer_state *total = t->total;
   const integer_state *from = list->partials;
-  if (list->rows) integer_enter_plain(total, list);
-  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+  if (list->plain && list->rows) integer_plain(total, list, false, 1);
+  if (list->plain && !list->rows) integer_plain(total, list, true, 1);
+  for (int64_t i = 0; !list->plain && i < list->n; i++) {
     integer_state *to = &total[list->keys[i]];
     to->sum += from[i].sum;
     to->n += from[i].n;
@@ -52,8 +47,9 @@ static bool integer_enter(const partial_totals *t, const partial_list *list) {
 static bool integer_leave(const partial_totals *t, const partial_list *list) {
   integer_state *total = t->total;
   const integer_state *from = list->partials;
-  if (list->rows) integer_leave_plain(total, list);
-  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+  if (list->plain && list->rows) integer_plain(total, list, false, -1);
+  if (list->plain && !list->rows) integer_plain(total, list, true, -1);
+  for (int64_t i = 0; !list->plain && i < list->n; i++) {
     integer_state *to = &total[list->keys[i]];
     to->sum -= from[i].sum;
     to->n -= from[i].n;
@@ -63,7 +59,7 @@ static bool integer_leave(const partial_totals *t, const partial_list *list) {
 
 /* ---- sum and avg of floats: in line while both sums are narrow ---- */
 
-static inline bool float_join(float_state *to, const ps_exact_sum *from, int64_t n) {
+static bool float_join(float_state *to, const ps_exact_sum *from, int64_t n) {
   int128 sum;
   if (from->wide || __builtin_add_overflow(to->narrow, from->narrow, &sum)) {
     if (!exact_sum_combine(to, from)) return false;
@@ -74,7 +70,7 @@ static inline bool float_join(float_state *to, const ps_exact_sum *from, int64_t
   return true;
 }
 
-static inline bool float_part(float_state *to, const ps_exact_sum *from, int64_t n) {
+static bool float_part(float_state *to, const ps_exact_sum *from, int64_t n) {
   int128 sum;
   if (from->wide || __builtin_sub_overflow(to->narrow, from->narrow, &sum)) {
     if (!exact_sum_subtract(to, from)) return false;
@@ -86,15 +82,46 @@ static inline bool float_part(float_state *to, const ps_exact_sum *from, int64_t
   return true;
 }
 
+static inline bool float_enter_plain(float_state *total, const partial_list *list, bool loose) {
+  const uint32_t *keys = list->keys;
+  const int128 *from = list->partials;
+  const int64_t *rows = list->rows;
+  for (int64_t i = 0, n = list->n; i < n; i++) {
+    float_state *to = &total[keys[i]];
+    int128 sum;
+    if (__builtin_expect(__builtin_add_overflow(to->narrow, from[i], &sum), 0)) {
+      if (!float_join(to, &(ps_exact_sum){.narrow = from[i]}, loose ? 1 : rows[i])) return false;
+      continue;
+    }
+    to->narrow = sum;
+    to->n += loose ? 1 : rows[i];
+  }
+  return true;
+}
+
+static inline bool float_leave_plain(float_state *total, const partial_list *list, bool loose) {
+  const uint32_t *keys = list->keys;
+  const int128 *from = list->partials;
+  const int64_t *rows = list->rows;
+  for (int64_t i = 0, n = list->n; i < n; i++) {
+    float_state *to = &total[keys[i]];
+    int128 sum;
+    bool beyond = __builtin_sub_overflow(to->narrow, from[i], &sum);
+    if (__builtin_expect(beyond || to->wide, 0)) {
+      if (!float_part(to, &(ps_exact_sum){.narrow = from[i]}, loose ? 1 : rows[i])) return false;
+      continue;
+    }
+    to->narrow = sum;
+    to->n -= loose ? 1 : rows[i];
+  }
+  return true;
+}
+
 static bool float_enter(const partial_totals *t, const partial_list *list) {
   float_state *total = t->total;
   const float_state *from = list->partials;
-  const int128 *plain = list->partials;
-  for (int64_t i = 0; list->rows && i < list->n; i++) {
-    ps_exact_sum sum = {.narrow = plain[i]};
-    if (!float_join(&total[list->keys[i]], &sum, list->rows[i])) return false;
-  }
-  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+  if (list->plain) return list->rows ? float_enter_plain(total, list, false) : float_enter_plain(total, list, true);
+  for (int64_t i = 0; i < list->n; i++) {
     if (!float_join(&total[list->keys[i]], &from[i], from[i].n)) return false;
   }
   return true;
@@ -103,12 +130,8 @@ static bool float_enter(const partial_totals *t, const partial_list *list) {
 static bool float_leave(const partial_totals *t, const partial_list *list) {
   float_state *total = t->total;
   const float_state *from = list->partials;
-  const int128 *plain = list->partials;
-  for (int64_t i = 0; list->rows && i < list->n; i++) {
-    ps_exact_sum sum = {.narrow = plain[i]};
-    if (!float_part(&total[list->keys[i]], &sum, list->rows[i])) return false;
-  }
-  for (int64_t i = 0; !list->rows && i < list->n; i++) {
+  if (list->plain) return list->rows ? float_leave_plain(total, list, false) : float_leave_plain(total, list, true);
+  for (int64_t i = 0; i < list->n; i++) {
     if (!float_part(&total[list->keys[i]], &from[i], from[i].n)) return false;
   }
   return true;
@@ -324,8 +347,9 @@ static ps_code finish_floats(const finish *f) {
   uint64_t *out = out_reserve(f->rows, f->to, f->keys->n);
   if (!out) return PS_NO_MEMORY;
   bool avg = f->a->function == PS_AVG;
-  for (int64_t i = 0; i < f->keys->n; i++) {
-    const float_state *s = &total[f->keys->keys[i]];
+  const uint32_t *keys = f->keys->keys;
+  for (int64_t i = 0, n = f->keys->n; i < n; i++) {
+    const float_state *s = &total[keys[i]];
     if (s->n == 0) {
       out[i] = 0;
       if (!out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;

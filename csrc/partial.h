@@ -54,10 +54,11 @@ typedef struct {
 /* Which partials of an aggregate belong to which keys. Sums may be plain: every tuple counted and no sum is wide, so
    that the sum alone is kept, half as large. */
 typedef struct {
-  const uint32_t *keys; /* their numbers, each once */
+  const uint32_t *keys; /* their numbers, each once; but loose: as often as it has tuples */
   void *partials;       /* plain: int128 each */
   int64_t n;
-  const int64_t *rows; /* plain: how many tuples each one has; NULL: not plain */
+  bool plain;
+  const int64_t *rows; /* plain: how many tuples each one has; NULL: loose (loose.h), one each */
 } partial_list;
 
 typedef struct {

@@ -10,7 +10,7 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 9 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 10 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -142,6 +142,7 @@ typedef struct {
   int64_t rows_out;  /* output rows finished so far, taken or not */
   int64_t windows;   /* windows open: one per window and key */
   int64_t bytes;     /* about how much memory is held, batches of the callers included */
+  int64_t keys;      /* distinct keys that are known */
 } ps_stats;
 
 typedef struct {
@@ -168,10 +169,21 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design,
    number names the batch in the udf journal. Calls may run together with every call but free. */
 ps_code ps_operator_add(ps_operator *op, int32_t input, int64_t number, struct ArrowArray *batch, ps_fault *fault);
 
-/* The same in pieces of at most `cut` rows, waiting for room, so that a large batch is worked on while it is taken. Not
-   with PS_UDF. When a piece is refused, those before it have been taken; *batch then belongs to the caller only if none
-   was. */
-ps_code ps_operator_add_pieces(ps_operator *op, int32_t input, int64_t cut, struct ArrowArray *batch, ps_fault *fault);
+/* A batch of an input that is taken in pieces. */
+typedef struct {
+  int32_t input;
+  struct ArrowArray *batch; /* NULL: none at present */
+  int64_t row;              /* the first that has not been taken; 0 for a new batch */
+  void *keeper;             /* ps_operator_feed's own; NULL for a new feed */
+} ps_feed;
+
+/* Takes the batches of several inputs in pieces of at most `cut` rows, always of the input that has come least far in
+   time, waiting for room. PS_OK: the batch of feeds[*which] has been taken whole and is NULL; the caller gives its next
+   one, or closes the input, and calls again. Anything else: a piece of feeds[*which] was refused, those before it have
+   been taken. Not with PS_UDF; each input in one feed only. At last ps_operator_feed_end: the buffers of batches of
+   which pieces were taken go to the operator, all others stay the caller's. */
+ps_code ps_operator_feed(ps_operator *op, int32_t n, ps_feed *feeds, int64_t cut, int32_t *which, ps_fault *fault);
+void ps_operator_feed_end(ps_operator *op, int32_t n, ps_feed *feeds);
 
 /* Waits until `rows` more tuples fit into the input: PS_OK, PS_FULL after `ms` milliseconds, or PS_CLOSED. */
 ps_code ps_operator_wait_space(ps_operator *op, int32_t input, int64_t rows, int32_t ms);

@@ -73,7 +73,7 @@ static bool load(roster *r, uint32_t number) {
     c->bits[number] = part.bits;
     if (part.null && !c->nulls) c->nulls = memory_new((size_t)r->capacity);
     if (part.null && !c->nulls) return false;
-    if (part.null) c->nulls[number] = 1;
+    if (c->nulls) c->nulls[number] = part.null; /* the number may have been another key's */
   }
   r->entry[number].prefix = prefix_of(k);
   return true;

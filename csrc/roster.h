@@ -46,6 +46,11 @@ bool roster_expect(roster *r, int64_t limit);
 /* These keys have rows. False when out of memory. */
 bool roster_list(roster *r, const uint32_t *keys, int64_t n);
 
+/* Keys with rows are listed. */
+static inline bool roster_lists(const roster *r, int64_t number) {
+  return number < r->capacity && r->entry[number].listed;
+}
+
 /* The keys that have rows, in order, until the next call; their number, or -1 when out of memory. */
 int64_t roster_live(roster *r, const int64_t *rows);
 

@@ -96,10 +96,10 @@ void run_gate_close(run_gate *g, int32_t input, run *r) {
 
 /* ---- readers ---- */
 
-static uint64_t position_of(run_cursor c) {
-  if (c.index == c.at->n) return c.at->end;
-  READS(c.at->ts[c.index]);
-  return (uint64_t)c.at->ts[c.index] + 1;
+static uint64_t position_of(const run_cursor *c) {
+  if (c->head == c->stop) return c->at->end;
+  READS(*c->head);
+  return (uint64_t)*c->head + 1;
 }
 
 /* Steps into the run behind, if there is one. If not: the linearization point of "nothing is ready". */
@@ -109,15 +109,15 @@ static bool run_gate_refresh(run_reader *r, run_cursor *c) {
   if (!next) return false;
   READS(*next);
   run *left = c->at;
-  *c = (run_cursor){next, 0};
+  *c = (run_cursor){next, next->ts, next->ts + next->n};
   run_gate_leave(left);
-  tournament_update(&r->position, position_of(*c));
+  tournament_update(&r->position, position_of(c));
   return true;
 }
 
-/* The first index from `index` on whose position, ts + 1, is not below `bound`. */
-static int64_t gallop(const int64_t *ts, int64_t index, int64_t n, uint64_t bound) {
-  int64_t step = 1, low = index;
+/* How many of the n timestamps, the first of which is, are positions below `bound`. */
+static int64_t gallop(const int64_t *ts, int64_t n, uint64_t bound) {
+  int64_t step = 1, low = 0;
   while (low + step < n && (uint64_t)ts[low + step] + 1 < bound) {
     low += step;
     step *= 2;
@@ -134,50 +134,65 @@ static int64_t gallop(const int64_t *ts, int64_t index, int64_t n, uint64_t boun
   return high;
 }
 
-/* How many tuples from the winner's head on are ready: those below every other position. An input that wins for the
-   first time after another gives one tuple, since with interleaved timestamps there is no second one to look for. */
-static int64_t ready(const run_reader *r, const run_cursor *c, int32_t winner) {
-  if (winner != r->before) return 1;
-  int32_t second = tournament_second(&r->position);
-  if (second < 0) return c->at->n - c->index;
-  uint64_t bound = r->position.score[second];
-  if (winner < second && bound < RUN_FOREVER) bound++; /* of equal timestamps ours come first */
-  return gallop(c->at->ts, c->index, c->at->n, bound) - c->index;
+/* How many tuples from the winner's head on are below every other position. */
+static int64_t stretch(const run_reader *r, const run_cursor *c) {
+  int32_t winner = tournament_winner(&r->position);
+  tournament_rank second = tournament_second(&r->position);
+  uint64_t bound = tournament_rank_score(second);
+  if (winner < tournament_rank_number(second) && bound < RUN_FOREVER) bound++; /* of equal ones ours come first */
+  return gallop(c->head, c->stop - c->head, bound);
 }
 
-/* The winner's cursor, on a head; PS_EMPTY or PS_END if there is none. */
-static ps_code choose(run_reader *r, run_cursor **out) {
-  for (;;) {
-    run_cursor *c = *out = &r->cursor[tournament_winner(&r->position)];
-    if (c->index < c->at->n) return PS_OK;
+/* How many there are with the head's timestamp: they are ready, whatever the others have. */
+static inline int64_t same(const run_cursor *c) {
+  const int64_t *at = c->head + 1;
+  while (at < c->stop && *at == *c->head) at++;
+  return at - c->head;
+}
+
+static inline bool has_head(const run_reader *r) {
+  const run_cursor *c = &r->cursor[tournament_winner(&r->position)];
+  return c->head < c->stop;
+}
+
+/* The winner has none: reads on until it has. PS_EMPTY or PS_END if there is none to be had. */
+static ps_code read_on(run_reader *r) {
+  do {
+    run_cursor *c = &r->cursor[tournament_winner(&r->position)];
     if (c->at->end == RUN_FOREVER) return PS_END;
     if (!run_gate_refresh(r, c)) return PS_EMPTY;
-  }
+  } while (!has_head(r));
+  return PS_OK;
 }
 
-static void answer(run_reader *r, run_cursor *c, int64_t n, run_slice *out) {
-  int32_t winner = tournament_winner(&r->position);
-  *out = (run_slice){winner, c->at->owner, c->at->ts, c->index, n};
-  c->index += n;
+static inline ps_code choose(run_reader *r) { return has_head(r) ? PS_OK : read_on(r); }
+
+static inline void answer(run_reader *r, run_cursor *c, int32_t winner, int64_t n, run_slice *out) {
+  *out = (run_slice){winner, c->at->owner, c->at->ts, c->head - c->at->ts, n};
+  c->head += n;
   r->before = winner;
-  tournament_update(&r->position, position_of(*c));
+  tournament_update(&r->position, position_of(c));
 }
 
+/* An input that wins for the first time after another gives what it has of one timestamp, since with interleaved ones
+   there is no more to look for. */
 ps_code run_gate_get_next_ready_run(run_gate *g, int32_t reader, run_slice *out) {
   run_reader *r = &g->reader[reader];
-  run_cursor *c;
   AT(next_choose);
-  ps_code code = choose(r, &c);
-  if (code == PS_OK) answer(r, c, ready(r, c, tournament_winner(&r->position)), out);
-  return code;
+  ps_code code = choose(r);
+  if (code != PS_OK) return code;
+  int32_t winner = tournament_winner(&r->position);
+  run_cursor *c = &r->cursor[winner];
+  answer(r, c, winner, winner == r->before ? stretch(r, c) : same(c), out);
+  return PS_OK;
 }
 
 ps_code run_gate_get_next_ready_tuple(run_gate *g, int32_t reader, run_slice *out) {
   run_reader *r = &g->reader[reader];
-  run_cursor *c;
   AT(next_choose);
-  ps_code code = choose(r, &c);
-  if (code == PS_OK) answer(r, c, 1, out);
+  ps_code code = choose(r);
+  int32_t winner = tournament_winner(&r->position);
+  if (code == PS_OK) answer(r, &r->cursor[winner], winner, 1, out);
   return code;
 }
 

@@ -20,8 +20,8 @@
  *                         ^ cursor: head, position (5, 1)
  *
  * A reader looks at the input with the smallest position (a tournament). If it is a head, that tuple is ready, and so
- * are those behind it in the run that are below the second smallest position: they are given as a slice of the run,
- * without a copy. If it is exhausted, the reader reads `next` of that run and nothing else.
+ * are those behind it in the run with the same timestamp, and all that are below the second smallest position: they are
+ * given as a slice of the run, without a copy. If it is exhausted, the reader reads `next` of that run, nothing else.
  *
  * Invariants
  *   I1  along a list, timestamps and promises never decrease
@@ -57,7 +57,7 @@ typedef struct {
 
 typedef struct {
   run *at;
-  int64_t index; /* of the head; at->n: exhausted */
+  const int64_t *head, *stop; /* timestamps of the tuples to come; none: exhausted */
 } run_cursor;
 
 typedef struct {

@@ -90,6 +90,12 @@ typedef struct {
 
 _Static_assert(BLOCK <= UINT16_MAX, "offsets within a block have 16 bits");
 
+/* Makes the partials of the entries from `from` on empty. */
+static void clear_entries(slice *s, int32_t a, int64_t from) {
+  size_t size = s->kinds[a]->size;
+  if (size) memset((uint8_t *)s->columns[a] + (size_t)from * size, 0, (size_t)(s->n - from) * size);
+}
+
 /* Finds or makes the entry of each row, without a branch on whether the key is new. */
 static void find_entries(slice *s, const uint32_t *numbers, block *k) {
   uint64_t *slot = s->slot, turn = (uint64_t)s->turn << 32;
@@ -108,40 +114,57 @@ static void find_entries(slice *s, const uint32_t *numbers, block *k) {
   int64_t before = s->n;
   s->n = n;
   k->fresh = before == 0 && s->n * FRESH_SHARE > k->rows;
+  for (int32_t a = 0; a < s->functions->n; a++) clear_entries(s, a, before);
+}
+
+/* ---- merge ---- */
+
+static void merge_entries(slice *s, const packed *p, int64_t from, int64_t n, uint32_t *entry) {
+  uint64_t *slot = s->slot, turn = (uint64_t)s->turn << 32;
+  int64_t before = s->n;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t number = p->keys[from + i];
+    uint64_t found = slot[number] ^ turn;
+    bool fresh = found >> 32 != 0;
+    uint32_t e = fresh ? (uint32_t)s->n : (uint32_t)found;
+    if (fresh) {
+      slot[number] = turn | e;
+      s->keys[e] = number;
+      s->rows[e] = 0;
+      s->n++;
+    }
+    s->rows[e] += p->rows ? p->rows[from + i] : 1;
+    entry[i] = e;
+  }
+  for (int32_t a = 0; a < s->functions->n; a++) clear_entries(s, a, before);
+}
+
+static bool merge_block(slice *s, const packed *p, int64_t from, int64_t n) {
+  uint32_t entry[BLOCK];
+  merge_entries(s, p, from, n, entry);
+  uint8_t *at = p->columns;
   for (int32_t a = 0; a < s->functions->n; a++) {
-    size_t size = s->kinds[a]->size;
-    if (size) memset((uint8_t *)s->columns[a] + (size_t)before * size, 0, (size_t)(s->n - before) * size);
+    const partial_kind *kind = s->kinds[a];
+    partial_list list = packed_next(p, kind, a, &at);
+    if (kind->size == 0) continue;
+    list.partials = (uint8_t *)list.partials + (size_t)from * (list.plain ? sizeof(int128) : kind->size);
+    list.rows = list.rows ? list.rows + from : NULL;
+    list.keys = entry;
+    list.n = n;
+    if (!kind->enter(&(partial_totals){.total = s->columns[a]}, &list)) return false;
   }
+  return true;
 }
 
-#define WIDEN(type, to)                                          \
-  do {                                                           \
-    const type *from = (const type *)c->values + c->first + row; \
-    for (int64_t i = 0; i < n; i++) bits[i] = to;                \
-  } while (0)
-
-/* The values of a block as 64 bits; in place where they are 64 bits already. */
-static const uint64_t *widen(const column *c, int64_t row, int64_t n, uint64_t *bits) {
-  switch (c->type) {
-    case PS_BOOL:
-      for (int64_t i = 0; i < n; i++) bits[i] = column_bool(c, row + i);
-      break;
-    case PS_I8: WIDEN(int8_t, (uint64_t)from[i]); break;
-    case PS_I16: WIDEN(int16_t, (uint64_t)from[i]); break;
-    case PS_I32: WIDEN(int32_t, (uint64_t)from[i]); break;
-    case PS_U8: WIDEN(uint8_t, from[i]); break;
-    case PS_U16: WIDEN(uint16_t, from[i]); break;
-    case PS_U32: WIDEN(uint32_t, from[i]); break;
-    case PS_F32: WIDEN(float, double_bits((double)from[i])); break;
-    case PS_I64:
-    case PS_U64:
-    case PS_F64: return (const uint64_t *)c->values + c->first + row;
-    case PS_BYTES32:
-    case PS_BYTES64:
-    case PS_TYPES: break;
+bool slice_merge(slice *s, const packed *p) {
+  if (!reserve(s, s->n + p->n)) return false;
+  for (int64_t from = 0; from < p->n; from += BLOCK) {
+    if (!merge_block(s, p, from, p->n - from < BLOCK ? p->n - from : BLOCK)) return false;
   }
-  return bits;
+  return true;
 }
+
+/* ---- fold ---- */
 
 /* Which rows of the block count, without a branch on it. */
 static int64_t filter(const aggregate *a, block *k) {
@@ -160,7 +183,7 @@ static void select_rows(const aggregate *a, block *k, counted *out) {
   const column *c = a->column < 0 ? NULL : &k->b->columns[a->column];
   const column *ts = &k->b->columns[0];
   *out = (counted){.n = k->rows, .entry = k->entry, .ts = (const int64_t *)ts->values + ts->first + k->row};
-  if (c && !type_is_bytes(c->type)) out->bits = widen(c, k->row, k->rows, k->bits);
+  if (c && !type_is_bytes(c->type)) out->bits = column_widen(c, k->row, k->rows, k->bits);
   if (a->mask < 0 && !(c && c->validity)) return;
   counted all = *out;
   *out = (counted){filter(a, k), k->counted, k->bits, k->ts, k->offset};
@@ -354,18 +377,21 @@ size_t slice_packed_size(const slice *s, uint64_t *plain) {
   return packed_size(s->functions, s->kinds, s->n, *plain) + strings;
 }
 
-packed packed_view(void *place, int64_t n, uint64_t plain) {
+packed packed_view(void *place, int64_t n, uint64_t plain, bool loose) {
   uint8_t *at = place;
   packed p = {.n = n, .plain = plain, .keys = (uint32_t *)(void *)at};
   at += packed_round((size_t)n * sizeof *p.keys);
-  p.rows = (int64_t *)(void *)at;
-  p.columns = at + packed_round((size_t)n * sizeof *p.rows);
+  if (!loose) {
+    p.rows = (int64_t *)(void *)at;
+    at += packed_round((size_t)n * sizeof *p.rows);
+  }
+  p.columns = at;
   return p;
 }
 
 partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at) {
   bool plain = bit_of(p->plain, a);
-  partial_list list = {p->keys, *at, p->n, plain ? p->rows : NULL};
+  partial_list list = {p->keys, *at, p->n, plain, p->rows};
   *at += column_size(kind, p->n, plain);
   return list;
 }
@@ -391,7 +417,7 @@ static void pack_plain(const slice *s, int32_t a, int128 *to) {
 }
 
 void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
-  packed p = packed_view(place, s->n, plain);
+  packed p = packed_view(place, s->n, plain, false);
   *owns = false;
   if (s->n == 0) return;
   memcpy(p.keys, s->keys, (size_t)s->n * sizeof *p.keys);
@@ -399,7 +425,7 @@ void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
   uint8_t *at = p.columns;
   for (int32_t a = 0; a < s->functions->n; a++) {
     partial_list list = packed_next(&p, s->kinds[a], a, &at);
-    if (list.rows) {
+    if (list.plain) {
       pack_plain(s, a, list.partials);
     } else if (s->kinds[a]->size) {
       memcpy(list.partials, s->columns[a], (size_t)s->n * s->kinds[a]->size);

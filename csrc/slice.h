@@ -46,19 +46,25 @@ bool slice_expect(slice *s, uint32_t keys_max);
    to the batch afterwards. False when out of memory: the slice is then good for nothing but being freed. */
 bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, bool settle);
 
+typedef struct packed packed;
+
+/* Folds in what was handed over of the same time, by whatever input; not strings. Expect the keys first. False when out
+   of memory, as above. */
+bool slice_merge(slice *s, const packed *p);
+
 /* A slice for handing over, in one block of memory: keys, rows, the partials of one aggregate behind the other, the
    bytes of strings. */
-typedef struct {
+struct packed {
   int64_t n;
   uint64_t plain; /* bit a: the sums of aggregate a are plain (partial.h) */
   uint32_t *keys;
-  int64_t *rows;
+  int64_t *rows; /* NULL: loose (loose.h), one each */
   uint8_t *columns;
-} packed;
+};
 
 static inline size_t packed_round(size_t size) { return (size + 15) / 16 * 16; } /* partials hold 128-bit integers */
 
-packed packed_view(void *place, int64_t n, uint64_t plain);
+packed packed_view(void *place, int64_t n, uint64_t plain, bool loose);
 
 /* Its size, without the bytes of strings. */
 size_t packed_size(const aggregates *functions, const partial_kind *const *kinds, int64_t n, uint64_t plain);

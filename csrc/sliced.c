@@ -2,6 +2,7 @@
    windows. See operator.h and pane_hive.h. */
 #include "design.h"
 #include "key_number.h"
+#include "key_sweep.h"
 #include "pane_save.h"
 #include "watch.h"
 
@@ -26,6 +27,7 @@ typedef struct {
   ps_counter open;   /* partials held for windows to come: (slice, key) */
   int64_t unsettled; /* windows put out since tuples were last passed */
   int64_t clock;     /* promises that the output thread has found changed */
+  key_sweep sweep;
   sliced_input input[];
 } sliced;
 
@@ -33,7 +35,7 @@ typedef struct {
 
 /* Tuples held for which an input rings although nobody watches it, so that batches are released: few enough not to
    keep much memory, many enough that waking the output thread, some 10 us for both sides, costs little for each. */
-#define QUIET_TUPLES INT64_C(1024)
+#define QUIET_TUPLES INT64_C(4096)
 
 /* ---- making ---- */
 
@@ -53,6 +55,7 @@ static bool sliced_init(ps_operator *op) {
     memory_free(s);
     return false;
   }
+  key_sweep_init(&s->sweep, &op->key_table);
   for (int32_t i = 0; i < op->inputs; i++) {
     key_numbers_init(&s->input[i].numbers, &op->input[i].keys, op->keys);
     cell_init(&s->input[i].promise, 0);
@@ -71,8 +74,17 @@ static void sliced_free(ps_operator *op) {
 
 /* ---- inputs ---- */
 
+/* Under the turn, before any key number is used: forgets all if a new sweep has begun. */
+static void keep_up(sliced *s, int32_t which) {
+  uint32_t sweep = key_sweep_said(&s->sweep);
+  if (sweep == s->hive.input[which].sweep) return;
+  key_numbers_forget(&s->input[which].numbers);
+  s->hive.input[which].sweep = sweep;
+}
+
 static bool sliced_find_keys(ps_operator *op, int32_t which, const batch *b) {
   sliced *s = op->state;
+  keep_up(s, which);
   key_numbers *n = &s->input[which].numbers;
   return key_numbers_fill(n, b) && pane_hive_expect(&s->hive, which, n->limit);
 }
@@ -118,6 +130,7 @@ static void sliced_add(ps_operator *op, int32_t which, batch *b) {
 
 static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   pane_hive *h = &((sliced *)op->state)->hive;
+  keep_up(op->state, which);
   const pane *before = h->input[which].last;
   bool ok = pane_hive_heartbeat(h, which, (uint64_t)ts);
   publish(op, which, ok, h->input[which].last != before, (uint64_t)ts + 1, 0);
@@ -184,6 +197,18 @@ static bool settle_read(ps_operator *op) {
   return operator_settle(op);
 }
 
+/* A sweep waits for inputs: those that are in no call may be silent for long. Their turn is only tried, because who
+   pauses the operator has all turns and waits for this thread. */
+static void keep_up_silent(ps_operator *op, uint32_t sweep) {
+  sliced *s = op->state;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    if (s->hive.cursor[i]->sweep == sweep || pthread_mutex_trylock(&op->input[i].turn) != 0) continue;
+    keep_up(s, i);
+    pane_hive_skip(&s->hive, i);
+    pthread_mutex_unlock(&op->input[i].turn);
+  }
+}
+
 static ps_code put_out(ps_operator *op, ps_fault *fault) {
   sliced *s = op->state;
   if (!settle_read(op)) return PS_NO_MEMORY;
@@ -192,6 +217,9 @@ static ps_code put_out(ps_operator *op, ps_fault *fault) {
   code = pane_hive_combine(&s->hive, &op->sink.rows, fault);
   sink_unlock(&op->sink);
   if (code == PS_OK) code = pane_hive_drop(&s->hive);
+  if (code != PS_OK) return code;
+  if (key_sweep_awaited(&s->sweep)) keep_up_silent(op, s->sweep.number);
+  key_sweep_step(&s->sweep, &s->hive);
   ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
   return code;
 }
@@ -264,7 +292,7 @@ static bool owe(ps_operator *op, pane_saver *saver, int32_t which) {
   key_numbers *n = &((sliced *)op->state)->input[which].numbers;
   int64_t ready = op->input[which].passed + sliced_absorbed(op, which);
   for (const batch *b = op->input[which].ledger.first; b; b = b->next) {
-    int64_t skip = ready < b->rows_left ? ready : b->rows_left, from = b->rows - b->rows_left + skip;
+    int64_t left = b->rows - b->passed, skip = ready < left ? ready : left, from = b->passed + skip;
     ready -= skip;
     if (from == b->rows) continue;
     if (!key_numbers_fill(n, b) || !pane_saver_owe(saver, which, b, n->numbers, from, n->limit)) return false;
@@ -306,6 +334,7 @@ static void sliced_stats(ps_operator *op, ps_stats *out) {
 
 const design sliced_design = {
     .ordered = false,
+    .folds = true,
     .workers = sliced_workers,
     .init = sliced_init,
     .free = sliced_free,

@@ -104,8 +104,8 @@ static bool save_tuples(ps_operator *op, int32_t which, out_rows *rows) {
   input *in = &op->input[which];
   int64_t skip = in->passed + (op->design->absorbed ? op->design->absorbed(op, which) : 0);
   for (const batch *b = in->ledger.first; b; b = b->next) {
-    int64_t row = b->rows - b->rows_left + (skip < b->rows_left ? skip : b->rows_left);
-    skip -= skip < b->rows_left ? skip : b->rows_left;
+    int64_t left = b->rows - b->passed, row = b->passed + (skip < left ? skip : left);
+    skip -= skip < left ? skip : left;
     for (; row < b->rows; row++) {
       if (!save_tuple(rows, op->columns, b, row)) return false;
     }

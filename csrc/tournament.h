@@ -1,26 +1,35 @@
 /*
  * tournament.h - which of n contestants has the lowest score, kept up to date in log n steps (a tree of losers).
  *
- * Equal scores go to the lower number. Only the winner's score changes, and it only grows: what happens to the input
- * that a reader stands at. For one thread.
+ * Equal scores go to the lower number: a contestant's rank is its score followed by its number, and ranks are compared
+ * as one integer. Only the winner's score changes, and it only grows: what happens to the input that a reader stands
+ * at. For one thread.
  *
- *   loser[1]          each inner place holds who lost there; the winner of all is at loser[0]
+ *   loser[1]          each inner place holds the rank of who lost there; that of the winner of all is at loser[0]
  *   loser[2] loser[3]
  *   (contestants size, size + 1, ... are the leaves)
+ *
+ * Who wins next is what no processor can guess, so the way up has no branch on it; and ranks lie in the tree itself, so
+ * that what is read on that way does not depend on who won below.
  */
 #pragma once
 
 #include "base.h"
 
+typedef uint128 tournament_rank;
+
 typedef struct {
-  int32_t size;    /* leaves: a power of two; those behind the last contestant never win */
-  int32_t *loser;  /* size places */
-  uint64_t *score; /* of each leaf */
+  int32_t size;           /* leaves: a power of two; those behind the last contestant never win */
+  tournament_rank *loser; /* size places */
+  uint64_t *score;        /* of each leaf */
 } tournament;
 
-static inline bool tournament_beats(const tournament *t, int32_t a, int32_t b) {
-  return t->score[a] < t->score[b] || (t->score[a] == t->score[b] && a < b);
+static inline tournament_rank tournament_rank_of(uint64_t score, int32_t number) {
+  return (tournament_rank)score << 64 | (uint32_t)number;
 }
+
+static inline uint64_t tournament_rank_score(tournament_rank r) { return (uint64_t)(r >> 64); }
+static inline int32_t tournament_rank_number(tournament_rank r) { return (int32_t)(uint32_t)r; }
 
 static inline void tournament_free(tournament *t) {
   memory_free(t->loser);
@@ -39,36 +48,36 @@ static inline bool tournament_init(tournament *t, int32_t n) {
     return false;
   }
   for (int32_t i = n; i < t->size; i++) t->score[i] = UINT64_MAX;
-  for (int32_t i = 1; i < t->size;
-       i++) { /* with equal scores the left side wins: the loser is the right one's lowest */
+  for (int32_t i = 1; i < t->size; i++) { /* with equal scores the left side wins, and the right one's lowest loses */
     int32_t right = 2 * i + 1;
     while (right < t->size) right *= 2;
-    t->loser[i] = right - t->size;
+    t->loser[i] = tournament_rank_of(t->score[right - t->size], right - t->size);
   }
   return true;
 }
 
-static inline int32_t tournament_winner(const tournament *t) { return t->loser[0]; }
-static inline uint64_t tournament_lowest(const tournament *t) { return t->score[t->loser[0]]; }
+static inline int32_t tournament_winner(const tournament *t) { return tournament_rank_number(t->loser[0]); }
+static inline uint64_t tournament_lowest(const tournament *t) { return tournament_rank_score(t->loser[0]); }
 
 /* The winner has a new score. */
 static inline void tournament_update(tournament *t, uint64_t score) {
-  int32_t winner = t->loser[0];
+  int32_t winner = tournament_winner(t);
+  tournament_rank rank = tournament_rank_of(score, winner);
   t->score[winner] = score;
-  for (int32_t i = (winner + t->size) / 2; i > 0; i /= 2) {
-    int32_t other = t->loser[i];
-    bool lost = tournament_beats(t, other, winner);
-    t->loser[i] = lost ? winner : other;
-    winner = lost ? other : winner;
+  for (uint32_t i = (uint32_t)(winner + t->size) / 2; i > 0; i /= 2) {
+    tournament_rank other = t->loser[i];
+    bool lost = other < rank;
+    t->loser[i] = lost ? rank : other;
+    rank = lost ? other : rank;
   }
-  t->loser[0] = winner;
+  t->loser[0] = rank;
 }
 
-/* Who would win without the winner; -1 if there is nobody else. */
-static inline int32_t tournament_second(const tournament *t) {
-  int32_t best = -1;
-  for (int32_t i = (t->loser[0] + t->size) / 2; i > 0; i /= 2) {
-    if (best < 0 || tournament_beats(t, t->loser[i], best)) best = t->loser[i];
+/* The rank of who would win without the winner; the highest there is if there is nobody else. */
+static inline tournament_rank tournament_second(const tournament *t) {
+  tournament_rank best = tournament_rank_of(UINT64_MAX, -1);
+  for (uint32_t i = (uint32_t)(tournament_winner(t) + t->size) / 2; i > 0; i /= 2) {
+    if (t->loser[i] < best) best = t->loser[i];
   }
   return best;
 }

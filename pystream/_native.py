@@ -23,7 +23,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 9
+ABI = 10
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -119,14 +119,9 @@ class Handle:
             raise Fault(code, fault)
         return bool(code == lib.PS_OK)
 
-    def add_pieces(self, input: int, cut: int, batch: pa.RecordBatch) -> None:
-        """Hand the batch over in pieces of so many rows, waiting for room; a Fault leaves those before it there."""
-        array, fault = _new_array(), ffi.new("ps_fault *")
-        batch._export_to_c(int(ffi.cast("uintptr_t", array)))
-        code = lib.ps_operator_add_pieces(self._op, input, cut, array, fault)
-        _raise_if_broken(code)
-        if code != lib.PS_OK:
-            raise Fault(code, fault)
+    def feed(self, inputs: list[int]) -> Feed:
+        """For handing over large batches of these inputs, by one thread."""
+        return Feed(self, inputs)
 
     def wait_space(self, input: int, rows: int, ms: int) -> bool:
         """Wait until the input has room for so many rows; False when the time is over."""
@@ -266,6 +261,41 @@ def _fields(struct: str, fill: Callable[[Any], None]) -> dict[str, int]:
     out = ffi.new(f"{struct} *")
     fill(out)
     return {name: getattr(out, name) for name, _ in ffi.typeof(struct).fields}
+
+
+class Feed:
+    """Batches of some inputs that are taken in pieces, the input that has come least far in time first."""
+
+    def __init__(self, operator: Handle, inputs: list[int]) -> None:
+        self._operator = operator
+        self._inputs = inputs
+        self._feeds = ffi.new("ps_feed[]", [{"input": i} for i in inputs])
+        self._arrays: dict[int, Any] = {}  # what the feeds point to
+        self.at = inputs[0]  #: the input that `run` was at
+
+    def put(self, input: int, batch: pa.RecordBatch) -> None:
+        """Give an input that has none its next batch."""
+        array = self._arrays[input] = _new_array()
+        batch._export_to_c(int(ffi.cast("uintptr_t", array)))
+        feed = self._feeds[self._inputs.index(input)]
+        feed.row, feed.batch = 0, array
+
+    def run(self, cut: int) -> int:
+        """Hand batches over in pieces of so many rows, waiting for room, until one is taken whole: the input's number.
+
+        A Fault leaves the pieces before it there.
+        """
+        which, fault = ffi.new("int32_t *"), ffi.new("ps_fault *")
+        code = lib.ps_operator_feed(self._operator._op, len(self._inputs), self._feeds, cut, which, fault)
+        self.at = self._inputs[which[0]]
+        _raise_if_broken(code)
+        if code != lib.PS_OK:
+            raise Fault(code, fault)
+        return self.at
+
+    def end(self) -> None:
+        """Nothing more will be handed over."""
+        lib.ps_operator_feed_end(self._operator._operator, len(self._inputs), self._feeds)
 
 
 def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:

@@ -1,7 +1,9 @@
-"""`aggregate`: run a query over whole inputs, each read by a thread of its own, and give the result as a table."""
+"""`aggregate`: run a query over whole inputs, read by threads, and give the result as a table."""
 
 from __future__ import annotations
 
+import itertools
+import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ from pystream.operator import Operator
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from pystream.operator import Part
     from pystream.query import Query
 
 #: Rows handed over at a time: large enough that Python's share is small, small enough that what is made of them
@@ -23,14 +26,18 @@ SLICE_ROWS = 1 << 18
 
 #: Rows that all inputs together may be ahead, whatever max_pending allows: enough to keep all threads busy, and few
 #: enough that what one thread hands over is still in the processor's cache when another takes it. And the fewest of one
-#: input: with less, its thread would wait too often.
+#: input: with less, its thread would wait too often. Inputs that share a thread need less, for they never wait in turn.
 AHEAD_ROWS, AHEAD_ROWS_MIN = 1 << 19, 1 << 14
+SHARED_ROWS, SHARED_ROWS_MIN = 1 << 17, 1 << 11
 
 #: Rows of the result that are taken at a time: a large page for each column (csrc/base.h), but for the last window.
 BULK_ROWS = (1 << 18) - (1 << 15)
 
 #: How long to wait for readers after a failure. A reader that hangs in the user's own code cannot be stopped.
 PATIENCE_S = 1.0
+
+#: Designs whose inputs may share a thread. The paper's have one each, as in the paper.
+SHARING = ("auto", "sliced", "runs")
 
 
 def aggregate(
@@ -60,7 +67,7 @@ def results(
     """
     if isinstance(inputs, pa.Table | pa.RecordBatch | dict) or not hasattr(inputs, "__iter__"):
         raise TypeError("inputs is a list of inputs: aggregate(query, [table]) for one")
-    readers = [_Reader(i, source) for i, source in enumerate(inputs)]
+    readers = [_Reader(each) for each in _shares(query, inputs, design)]
     if not readers:
         raise ValueError("aggregate needs at least one input")
     try:
@@ -70,22 +77,64 @@ def results(
         if schema is None:
             yield _empty(query), []
             return
-        ahead = min(max_pending, max(AHEAD_ROWS // len(readers), AHEAD_ROWS_MIN))
-        with Operator(query, len(readers), schema, design, ahead, threads) as op:
+        n = sum(len(reader.sources) for reader in readers)
+        ahead = min(max_pending, _ahead(readers, n))
+        with Operator(query, n, schema, design, ahead, threads) as op:
             op._handle.bulk(BULK_ROWS)
             yield op.schema, _run(op, readers, -(-ahead // 2))
     finally:
         _end(readers)
 
 
-class _Reader(threading.Thread):
-    """Reads one input: first its schema, then, once there is an operator, everything into it."""
+def _ahead(readers: list[_Reader], inputs: int) -> int:
+    """How many rows an input may be ahead."""
+    shared = len(readers) < inputs and all(source.is_at_hand for reader in readers for source in reader.sources)
+    return max(SHARED_ROWS // inputs, SHARED_ROWS_MIN) if shared else max(AHEAD_ROWS // inputs, AHEAD_ROWS_MIN)
+
+
+class _Source:
+    """One input: its schema, then its rows."""
 
     def __init__(self, index: int, source: Any) -> None:
-        super().__init__(name=f"pystream-input-{index}", daemon=True)
         self.index = index
-        self.source = source
+        self.is_at_hand = isinstance(source, pa.Table | pa.RecordBatch | dict)
         self.schema: pa.Schema | None = None
+        self._parts = batches(source)
+        self._first: list[pa.RecordBatch] = []
+
+    def open(self) -> None:
+        """Read the schema."""
+        self._first = list(itertools.islice(self._parts, 1))
+        self.schema = self._first[0].schema if self._first else None
+
+    def parts(self) -> Iterator[Part]:
+        """The rest, in slices: each with the number of its first row, so that errors name rows of the whole input."""
+        row = 0
+        for batch in itertools.chain(self._first, self._parts):
+            for start in range(0, batch.num_rows, SLICE_ROWS):
+                yield batch.slice(start, SLICE_ROWS), row + start
+            row += batch.num_rows
+
+
+def _shares(query: Query, inputs: Sequence[Any], design: str) -> list[list[_Source]]:
+    """Which inputs share a thread: those whose rows are at hand, as many threads as leave a processor for the output.
+
+    An input whose rows have to be waited for has a thread of its own.
+    """
+    sources = [_Source(i, source) for i, source in enumerate(inputs)]
+    objects = any(a.function == "udf" for a in query.aggregates.values())
+    shared = [s for s in sources if s.is_at_hand and design in SHARING and not objects]
+    threads = max(1, (os.cpu_count() or 1) - 1)
+    shares = [shared[i::threads] for i in range(min(threads, len(shared)))]
+    return shares + [[s] for s in sources if s not in shared]
+
+
+class _Reader(threading.Thread):
+    """Reads some inputs: first their schemas, then, once there is an operator, everything into it."""
+
+    def __init__(self, sources: list[_Source]) -> None:
+        super().__init__(name=f"pystream-input-{sources[0].index}", daemon=True)
+        self.sources = sources
         self.error: BaseException | None = None
         self.opened = threading.Event()
         self._begin = threading.Event()
@@ -112,24 +161,12 @@ class _Reader(threading.Thread):
                 self._operator._handle.cancel()
 
     def _read(self) -> None:
-        parts = batches(self.source)
-        first = next(parts, None)
-        self.schema = None if first is None else first.schema
+        for source in self.sources:
+            source.open()
         self.opened.set()
         self._begin.wait()
-        if self._operator is None:
-            return
-        row = self._add(first, 0) if first is not None else 0
-        for batch in parts:
-            row = self._add(batch, row)
-        self._operator.close(self.index)
-
-    def _add(self, batch: pa.RecordBatch, row: int) -> int:
-        """Add in slices; gives the number of the input's next row, so that errors name rows of the whole input."""
-        for start in range(0, batch.num_rows, SLICE_ROWS):
-            part = batch.slice(start, SLICE_ROWS)
-            self._operator._add_pieces(self.index, part, self._piece_rows, row + start)  # type: ignore[union-attr]
-        return row + int(batch.num_rows)
+        if self._operator is not None:
+            self._operator._feed({source.index: source.parts() for source in self.sources}, self._piece_rows)
 
 
 def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
@@ -140,13 +177,13 @@ def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
     used = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
     everything = any(a.where is not None for a in query.aggregates.values())
     schemas = []
-    for reader in readers:
-        if reader.schema is not None:
-            fields = [f for f in reader.schema if everything or f.name in used]
+    for source in sorted((s for reader in readers for s in reader.sources), key=lambda s: s.index):
+        if source.schema is not None:
+            fields = [f for f in source.schema if everything or f.name in used]
             schemas.append(pa.schema(fields))
-            missing = used - set(reader.schema.names)
+            missing = used - set(source.schema.names)
             if missing:
-                raise SchemaError(f"input {reader.index}: column {min(missing)!r} is missing")
+                raise SchemaError(f"input {source.index}: column {min(missing)!r} is missing")
     try:
         return pa.unify_schemas(schemas, promote_options="permissive") if schemas else None
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

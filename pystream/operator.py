@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
+#: Rows of an input, and the number of the first of them.
+Part = tuple[pa.RecordBatch, int]
+
 INPUTS_MAX = 1 << 16
 THREADS_MAX = 1 << 10
 MAX_PENDING_MAX = 1 << 40
@@ -160,16 +163,43 @@ class Operator:
             self._udf.forget(number)
             raise
 
-    def _add_pieces(self, input: int, batch: pa.RecordBatch, rows: int, first_row: int) -> None:
-        """Add a large batch in pieces of so many rows, waiting for room: C cuts them, but for user objects."""
+    def _feed(self, inputs: dict[int, Iterator[Part]], rows: int) -> None:
+        """Add all parts of these inputs in pieces of so many rows, waiting for room, and close the inputs.
+
+        Always goes on with the input that has come least far in time. User objects: one input only.
+        """
         if self._plan.udfs:
+            self._feed_objects(inputs, rows)
+            return
+        feed, first_row = self._handle.feed(list(inputs)), dict.fromkeys(inputs, 0)
+        try:
+            ready = list(inputs)
+            left = len(inputs)
+            while left:
+                for i in ready:
+                    left -= not self._give(feed, i, inputs[i], first_row)
+                ready = [feed.run(rows)] if left else []
+        except _native.Fault as fault:
+            raise self._error(fault, feed.at, first_row[feed.at]) from None
+        finally:
+            feed.end()
+
+    def _give(self, feed: _native.Feed, input: int, parts: Iterator[Part], first_row: dict[int, int]) -> bool:
+        """Give the input its next part, or close it."""
+        part = next(parts, None)
+        if part is None:
+            self.close(input)
+            return False
+        batch, first_row[input] = part
+        feed.put(input, self._prepare(input, batch))
+        return True
+
+    def _feed_objects(self, inputs: dict[int, Iterator[Part]], rows: int) -> None:
+        ((input, parts),) = inputs.items()
+        for batch, first_row in parts:
             for start in range(0, batch.num_rows, rows):
                 self._add_batch(input, batch.slice(start, rows), True, None, first_row + start)
-            return
-        try:
-            self._handle.add_pieces(input, rows, self._prepare(input, batch))
-        except _native.Fault as fault:
-            raise self._error(fault, input, first_row) from None
+        self.close(input)
 
     def _prepare(self, input: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         try:
@@ -272,15 +302,17 @@ class Operator:
         """What the operator has done and what it holds.
 
         `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open`, one per window and key;
-        `rows_out` rows finished, read or not; `latest` timestamp of each input (None: nothing sent), in ticks;
-        `position`, the (timestamp, input) up to which everything is ready (None: an input has sent nothing, or all are
-        closed); `bytes_held`, about how much memory it holds, the added batches included.
+        `keys`, distinct keys that are known; `rows_out` rows finished, read or not; `latest` timestamp of each input
+        (None: nothing sent), in ticks; `position`, the (timestamp, input) up to which everything is ready (None: an
+        input has sent nothing, or all are closed); `bytes_held`, about how much memory it holds, the added batches
+        included.
         """
         counters, stall = self._counters(), self._handle.stall()
         return {
             "tuples_in": counters["tuples_in"],
             "pending": counters["pending"],
             "windows_open": counters["windows"],
+            "keys": counters["keys"],
             "rows_out": counters["rows_out"],
             "latest": [None if one["latest"] < 0 else one["latest"] for one in self._input_stats()],
             "position": None if min(stall["input"], stall["latest"]) < 0 else (stall["latest"], stall["input"]),
@@ -365,13 +397,20 @@ class Operator:
         if fault.window is not None:
             return self._window_error(fault, self._plan.window_name(fault.window))
         if _native.is_closed(fault):
-            return ClosedError("the operator has ended" if input is None else f"input {input} is closed")
+            return self._closed_error(input)
         row = None if first_row is None else first_row + fault.row
         where = f"input {input}" if row is None else f"input {input}, row {row}"
         what = "is negative" if fault.ts < 0 else f"is below {fault.latest}, the latest timestamp of this input"
         return DisorderError(
             f"{where}: timestamp {fault.ts} {what}", input=input or 0, row=row, ts=fault.ts, latest=fault.latest
         )
+
+    def _closed_error(self, input: int | None) -> ClosedError:
+        if input is None:
+            return ClosedError("the operator has ended")
+        if self._handle.input_stats(input)["closed"]:
+            return ClosedError(f"input {input} is closed")
+        return ClosedError(f"input {input} takes nothing more: the operator cannot go on; reading its output tells why")
 
     def _window_error(self, fault: _native.Fault, window: str) -> PystreamError:
         name = [n for n in self.query.aggregates if n not in self._plan.udfs][fault.aggregate]

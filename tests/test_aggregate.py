@@ -217,6 +217,24 @@ def test_large_results_share_no_memory():
         check(table, rows[factor], factor)
 
 
+@pytest.mark.parametrize("design", ["auto", "sliced", "runs"])
+def test_inputs_that_share_a_thread_do_not_wait_for_each_other(design):
+    """Some end early, begin late or are empty; some have no tuple where others have more than they may hold."""
+    times = [
+        np.arange(0, 90_000),
+        np.full(30_000, 7),
+        np.arange(80_000, 81_000),
+        np.array([0, 89_999]),
+        np.zeros(0, int),
+    ]
+    inputs = [pa.table({"ts": ts, "k": ts % 3, "v": ts * 0.25}) for ts in times]
+    inputs[1] = inputs[1].to_batches(max_chunksize=999)[0]  # a batch; the others are tables, and one is
+    inputs.append(inputs[0].slice(0, 50_000).to_batches(max_chunksize=7_000))  # a list, with a thread of its own
+    query = ps.Query(ps.Window(1000, 500), "k", {"n": ps.count(), "s": ps.sum("v")})
+    whole = ps.aggregate(query, inputs, design, max_pending=1_000)
+    assert whole.equals(ps.aggregate(query, inputs, "mq"))
+
+
 @pytest.mark.parametrize("design", ["sliced", "runs", "mq"])
 def test_a_large_input_is_taken_in_pieces(design):
     """They end anywhere in its slices, and give the rows that batches of other sizes give; errors count all rows."""

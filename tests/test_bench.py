@@ -44,6 +44,16 @@ def test_latency(tmp_path):
     assert "single tuples" in done.stdout
 
 
+def test_overlap(tmp_path):
+    """Every function with every overlap."""
+    command = [sys.executable, ROOT / "bench/bench_overlap.py", "--rows", "20000", "--rounds", "1", "--out", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    samples = json.loads((tmp_path / "overlap.json").read_text())["samples"]
+    assert set(samples) == {"count", "sum", "avg", "min", "max", "first", "last"}
+    assert all(set(by_overlap) == {"1", "120", "8640"} for by_overlap in samples.values())
+
+
 # ---- the peers ----
 
 

@@ -171,7 +171,7 @@ def test_integer_sum_that_does_not_fit_is_an_error_and_rows_before_it_come_out(d
     with ps.Operator(query, 1, SCHEMA, design=design) as op:
         op.add(0, batch(1, v=2**63 - 1))
         op.add(0, batch(11, 12, v=2**62))
-        op.close(0)
+        op.heartbeat(0, 20)
         got = []
         with pytest.raises(
             ps.SumOverflowError, match=r"total = sum\(v\) does not fit into int64 in the window starting at 10"
@@ -181,6 +181,9 @@ def test_integer_sum_that_does_not_fit_is_an_error_and_rows_before_it_come_out(d
         assert got == [{"ts": 0, "k": 1, "n": 1, "total": 2**63 - 1}]
         with pytest.raises(ps.SumOverflowError):
             op.poll()
+        with pytest.raises(ps.ClosedError, match="reading its output tells why"):
+            for _ in patience():  # the reader may hear of it first
+                op.add(0, batch(21))
 
 
 def test_integer_sums_may_leave_int64_on_the_way():

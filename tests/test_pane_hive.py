@@ -39,12 +39,72 @@ def test_long_streams_equal_mq(size, advance):
     same(ps.Query(ps.Window(size, advance), "k", ALL), inputs, cut=int(rng.integers(1, 60)))
 
 
+SUMS = {"n": ps.count(), "i": ps.sum("i"), "j": ps.avg("j"), "f": ps.sum("f"), "g": ps.avg("g")}
+
+
+def sums_stream(
+    rng: np.random.Generator, rows: int, span: int, keys: int, rare: float = 0, nulls: float = 0
+) -> pa.Table:
+    """Few tuples of a key in a slice: most slices are handed over loose, if there are no nulls and no rare values."""
+    f, odd = rng.normal(0, 1e6, rows), rng.random(rows)
+    f = np.select([odd < rare / 2, odd < rare, odd < 0.2], [math.nan, 2.0**45, -0.0], f)
+    columns = {
+        "ts": np.sort(rng.integers(0, span, rows)),
+        "k": rng.integers(0, keys, rows),
+        "i": pa.array(rng.integers(-(2**50), 2**50, rows), mask=rng.random(rows) < nulls),
+        "j": rng.integers(0, 200, rows).astype(np.uint8),
+        "f": f,
+        "g": rng.normal(0, 1, rows).astype(np.float32),
+    }
+    return pa.table(columns)
+
+
+NUMBERS = {name: f for name, f in ALL.items() if not name.endswith("_s")}
+
+
+@pytest.mark.parametrize("functions", ["numbers", "sums"])
+@pytest.mark.parametrize("size", [150, 400])
+def test_many_slices_held_equal_mq(size, functions):
+    """So many that those of one edge are merged, now and then: the stacks turn over with both kinds in them."""
+    rng = np.random.default_rng(size)
+    if functions == "numbers":
+        same(ps.Query(ps.Window(size, 1), "k", NUMBERS), [stream(rng, 1000, 1000, keys=5) for _ in range(6)], cut=100)
+    else:  # among them loose ones
+        same(ps.Query(ps.Window(size, 1), "k", SUMS), [sums_stream(rng, 2000, 1000, keys=5) for _ in range(6)], cut=100)
+
+
+def test_snapshots_while_many_slices_are_held_equal_mq():
+    """Inputs are apart, so that what was merged of the last edge is not all of it."""
+    rng = np.random.default_rng(1)
+    inputs = [stream(rng, 1500, 700, keys=4).combine_chunks() for _ in range(3)]
+    query = ps.Query(ps.Window(400, 1), "k", NUMBERS)
+    op, rows = ps.Operator(query, 3, inputs[0].schema, "sliced"), []
+    for begin in range(0, 1500, 100):
+        for i in range(3):
+            op.add(i, inputs[i].slice(begin, 100))
+            rows += op.poll()
+            if begin > 900 and i == 1:
+                blob = op.snapshot()
+                op.end()
+                op = ps.Operator.restore(query, blob, "sliced")
+    with op:
+        for i in range(3):
+            op.close(i)
+        rows += op
+    assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
+
+
+@pytest.mark.parametrize("functions", ["all", "sums"])
 @pytest.mark.parametrize(("size", "advance"), [(7, 1), (30, 3), (5, 8), (17, 4), (64, 1), (50, 49)])
-def test_snapshots_of_long_streams_equal_mq(size, advance):
+def test_snapshots_of_long_streams_equal_mq(size, advance, functions):
     """Taken while stacks are half used up and inputs apart; from slices and windows of others to slices and back."""
     rng = np.random.default_rng(size * 1000 + advance)
-    inputs = [stream(rng, 150, 300, keys=4).combine_chunks() for _ in range(3)]
-    query = ps.Query(ps.Window(size, advance), "k", ALL)
+    if functions == "all":
+        inputs, query = [stream(rng, 150, 300, keys=4) for _ in range(3)], ps.Query(ps.Window(size, advance), "k", ALL)
+    else:
+        inputs = [sums_stream(rng, 150, 40, keys=4) for _ in range(3)]
+        query = ps.Query(ps.Window(size, advance), "k", SUMS)
+    inputs = [t.combine_chunks() for t in inputs]
     op, rows, at = ps.Operator(query, 3, inputs[0].schema, "sliced"), [], [0, 0, 0]
     while min(at) < 150:
         i, n = int(rng.integers(3)), int(rng.integers(1, 25))
@@ -60,6 +120,30 @@ def test_snapshots_of_long_streams_equal_mq(size, advance):
             op.close(i)
         rows += op
     assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
+
+
+@pytest.mark.parametrize(("rare", "nulls"), [(0, 0), (0.02, 0), (0, 0.1)])
+@pytest.mark.parametrize(("size", "advance"), [(7, 1), (30, 3), (5, 8), (64, 1), (50, 49)])
+def test_slices_that_are_not_folded_equal_mq(size, advance, rare, nulls):
+    """Loose and folded slices of the same windows; the float that has to be folded comes anywhere."""
+    rng = np.random.default_rng(size * 1000 + advance)
+    inputs = [sums_stream(rng, 900, 300, int(rng.choice([5, 60])), rare, nulls) for _ in range(3)]
+    same(ps.Query(ps.Window(size, advance), "k", SUMS), inputs, cut=int(rng.choice([3, 50, 900])))
+
+
+def test_a_key_with_many_tuples_in_a_slice_is_folded():
+    """What is held for windows to come is as large as the keys are many, whatever was loose before."""
+    query = ps.Query(ps.Window(10_000, 10), "k", {"n": ps.count()})
+    with ps.Operator(query, 1, pa.schema([("ts", pa.int64()), ("k", pa.int64())]), "sliced") as op:
+        op.add(0, {"ts": np.arange(300), "k": np.arange(300)})  # thirty slices, of ten keys
+        op.add(
+            0, {"ts": np.repeat(np.arange(300, 1300, 10), 1000), "k": np.zeros(100_000, np.int64)}
+        )  # a hundred, of one
+        op.heartbeat(0, 1400)
+        for _ in patience():
+            if op.stats()["pending"] == 0:
+                break
+        assert op.stats()["windows_open"] == 300 + 100
 
 
 @pytest.mark.parametrize("design", ["sliced", "runs"])

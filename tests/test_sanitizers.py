@@ -19,9 +19,11 @@ RUNS = [*((number, 1) for number in DESIGNS.values()), (DESIGNS["tuml-mc"], 3)]
 
 #: Drivers in tests/stress: arguments of a run, and the pattern that what it prints must match as a whole.
 DRIVERS = {
-    "operator_stress": [  # the number of the design, update threads, inputs, tuples, rounds
+    "operator_stress": [  # the number of the design, update threads, inputs, tuples, rounds, whether keys come and go
         *((f"{design} {threads} 4 1000 6", r"6 rounds of 4 x 1000 tuples") for design, threads in RUNS),
         *((f"{design} {threads} 1 1000 3", r"3 rounds of 1 x 1000 tuples") for design, threads in RUNS),
+        (f"{DESIGNS['sliced']} 1 4 1500 12 fresh", r"12 rounds of 4 x 1500 tuples"),
+        (f"{DESIGNS['tuml-mc']} 3 2 300 3 fresh", r"3 rounds of 2 x 300 tuples"),
     ],
     "history": [
         ("ms_queue 4 200 20 1", r"(?s)# .* @ \d+ \d+"),

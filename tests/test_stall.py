@@ -85,6 +85,7 @@ def test_stats(design):
             "tuples_in": 0,
             "pending": 0,
             "windows_open": 0,
+            "keys": 0,
             "rows_out": 0,
             "latest": [None, None, None],
             "position": None,

@@ -8,10 +8,15 @@ enum { PUT, WAIT, PASS, HELD };
 static const char *const operations[] = {
     [PUT] = "put(rows)", [WAIT] = "wait(rows)", [PASS] = "pass(n)", [HELD] = "held()", NULL};
 
+typedef struct {
+  ledger ledger;
+  batch *open; /* the adder's: it gathers rows; NULL: there is none */
+} gathering;
+
 /* Parameter: held_max. */
 static void *create(const int64_t *parameter) {
-  ledger *l = memory_new(sizeof *l);
-  return ledger_init(l, parameter[0]) ? l : NULL;
+  gathering *g = memory_new(sizeof *g);
+  return ledger_init(&g->ledger, parameter[0]) ? g : NULL;
 }
 
 static void free_all(batch *b) {
@@ -22,13 +27,24 @@ static void free_all(batch *b) {
   }
 }
 
-/* As an input does: only what fits. */
-static ps_code put(ledger *l, int64_t rows) {
-  if (!ledger_fits(l, rows)) return PS_FULL;
+#define ROOM 2 /* rows that a batch gathers */
+
+static ps_code put_new(gathering *g, int64_t rows) {
   batch *b = memory_new(sizeof *b);
   if (!b) return PS_NO_MEMORY;
-  b->rows = b->rows_left = rows;
-  ledger_put(l, b);
+  b->rows = rows;
+  b->room = ROOM;
+  g->open = rows < ROOM ? b : NULL; /* once it is full it may go */
+  ledger_put(&g->ledger, b);
+  return PS_OK;
+}
+
+/* As an input does: only what fits; in the batch that is open, if that has room. */
+static ps_code put(gathering *g, int64_t rows) {
+  if (!ledger_fits(&g->ledger, rows)) return PS_FULL;
+  if (!g->open || rows > ROOM - g->open->rows) return put_new(g, rows);
+  if (rows == ROOM - g->open->rows) g->open = NULL;
+  ledger_extend(&g->ledger, rows, 0);
   return PS_OK;
 }
 
@@ -47,16 +63,17 @@ static ps_code wait_for(ledger *l, int64_t rows) {
 }
 
 static void call(void *object, int32_t operation, const int64_t *a, model_answer *answer) {
+  ledger *l = &((gathering *)object)->ledger;
   switch (operation) {
     case PUT: answer_with(answer, put(object, a[0])); break;
-    case WAIT: answer_with(answer, wait_for(object, a[0])); break;
-    case PASS: answer_with(answer, pass(object, a[0])); break;
-    default: answer_with(answer, ledger_held(object));
+    case WAIT: answer_with(answer, wait_for(l, a[0])); break;
+    case PASS: answer_with(answer, pass(l, a[0])); break;
+    default: answer_with(answer, ledger_held(l));
   }
 }
 
 static void destroy(void *object) {
-  free_all(ledger_free(object));
+  free_all(ledger_free(&((gathering *)object)->ledger));
   memory_free(object);
 }
 

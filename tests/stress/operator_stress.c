@@ -4,7 +4,8 @@
  * snapshots, and some rounds are cancelled half-way. A native udf counts too, in the designs that keep the order. Ends
  * with 0 if no tuple was lost or doubled.
  *
- *   operator_stress DESIGN THREADS INPUTS TUPLES ROUNDS       DESIGN: its number in ps_design
+ *   operator_stress DESIGN THREADS INPUTS TUPLES ROUNDS [fresh]       DESIGN: its number in ps_design
+ *                                                                     fresh: each window has keys of its own
  */
 #include "base.h"
 
@@ -27,6 +28,10 @@ typedef struct {
 } saver;
 
 enum { KEYS = 7, WINDOW = 10, BATCH = 5 };
+
+static bool fresh;
+
+static int64_t first_key(int64_t ts) { return fresh ? ts / WINDOW * KEYS : 0; }
 
 static void release_column(struct ArrowArray *a) {
   free((void *)(uintptr_t)a->buffers[1]);
@@ -58,7 +63,7 @@ static struct ArrowArray batch(int64_t first, int64_t rows) {
   int64_t *ts = malloc((size_t)rows * sizeof *ts), *key = malloc((size_t)rows * sizeof *key);
   for (int64_t i = 0; i < rows; i++) {
     ts[i] = (first + i) / 3;
-    key[i] = (first + i) % KEYS;
+    key[i] = first_key(ts[i]) + (first + i) % KEYS;
   }
   struct ArrowArray a = {.length = rows, .n_children = 2, .release = release_batch};
   a.children = calloc(2, sizeof *a.children);
@@ -112,7 +117,7 @@ typedef struct {
 
 static int32_t process(void *state, int64_t ts, const uint64_t *values, const uint8_t *nulls) {
   counted *c = state;
-  if (ts < c->latest || nulls[0] || values[0] >= KEYS) return 1;
+  if (ts < c->latest || nulls[0] || values[0] - (uint64_t)first_key(ts) >= KEYS) return 1;
   c->latest = ts;
   c->n++;
   return 0;
@@ -137,13 +142,14 @@ static void wait_at_pipe(ps_operator *op) {
   close(ends[1]);
 }
 
-/* The counts of all rows; -1 if the two functions disagree. */
+/* The counts of all rows; -1 if the two functions disagree, or a key is not of its window. */
 static int64_t add_up(const struct ArrowArray *rows) {
   int64_t sum = 0;
+  const int64_t *ts = rows->children[0]->buffers[1], *key = rows->children[1]->buffers[1];
   const int64_t *n = rows->children[2]->buffers[1], *native = n;
   if (rows->n_children > 3) native = rows->children[3]->buffers[1];
   for (int64_t i = 0; i < rows->length; i++) {
-    if (n[i] != native[i]) return -1;
+    if (n[i] != native[i] || key[i] < first_key(ts[i]) || key[i] >= first_key(ts[i]) + KEYS) return -1;
     sum += n[i];
   }
   return sum;
@@ -203,7 +209,8 @@ static int64_t round_once(setup how, int64_t takes_max, bool at_pipe) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 6) return 2;
+  fresh = argc == 7 && strcmp(argv[6], "fresh") == 0;
+  if (argc != 6 && !fresh) return 2;
   setup how = {(ps_design)atoi(argv[1]), atoi(argv[2]), atoi(argv[3]), atoll(argv[4])};
   int rounds = atoi(argv[5]);
   for (int i = 0; i < rounds; i++) {

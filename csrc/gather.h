@@ -1,0 +1,42 @@
+/*
+ * gather.h - small batches of one input, copied behind each other into larger ones.
+ *
+ * For a few rows it costs more to keep the caller's buffers, hand them to the output thread and back, and release them
+ * than to copy them. What is gathered is a batch like others for the ledger and for snapshots; the design gets a view
+ * of the rows that were just copied. Only for designs that keep no reference to a batch (design.h, folds), and for
+ * values of fixed width without nulls.
+ *
+ *   open   [ . . . . . | + + |           ]     + copied, and seen through `view`; they count once they are held
+ *            rows       view    room
+ *
+ * All calls are made under the input's turn. The open batch is the last one in the ledger, from its first rows on, and
+ * the ledger lets nobody take it out while it has room (ledger.h, I3); until then it is private.
+ */
+#pragma once
+
+#include "ledger.h"
+
+typedef struct {
+  batch *open;   /* NULL: none */
+  batch *view;   /* the rows that were copied last */
+  int32_t *bits; /* of a row, by column */
+  int32_t columns;
+} gather;
+
+/* What counts as small. */
+#ifdef PYSTREAM_SMALL
+#define GATHER_SMALL 5
+#else
+#define GATHER_SMALL 32
+#endif
+
+bool gather_init(gather *g, int32_t columns, const ps_type *types); /* false: out of memory, nothing made */
+void gather_free(gather *g);                                        /* the ledger's batches are freed by others */
+
+/* Copies at most GATHER_SMALL rows; g->view shows them. PS_EMPTY: there are nulls among them; PS_NO_MEMORY. They count
+   once gather_hold is called; if it is not, nothing has happened. */
+ps_code gather_copy(gather *g, const struct ArrowArray *arrow);
+void gather_hold(gather *g, ledger *l);
+
+/* Another batch will be put into the ledger. */
+void gather_close(gather *g);

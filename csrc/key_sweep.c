@@ -1,0 +1,58 @@
+/* key_sweep.c - see key_sweep.h. */
+#include "key_sweep.h"
+
+#ifdef PYSTREAM_SMALL
+#define SWEEP_LEAST INT64_C(4)
+#define SWEEP_STEP INT64_C(4)
+#define SWEEP_CHUNK 2
+#else
+#define SWEEP_LEAST INT64_C(1024) /* keys: some 100 KB in all tables; fewer are not worth a sweep */
+#define SWEEP_STEP INT64_C(1024)  /* numbers: a few us, about what a small window costs */
+#define SWEEP_CHUNK 256           /* numbers: inputs wait for the table's lock no longer than some us */
+#endif
+
+void key_sweep_init(key_sweep *s, key_table *table) {
+  *s = (key_sweep){.table = table};
+  cell_init(&s->word, 0);
+}
+
+/* The table has grown enough since the last sweep to pay for the next one, and most of its keys are not listed. */
+static bool is_time(const key_sweep *s, const roster *r) {
+  int64_t needed = s->kept > r->length ? s->kept : r->length;
+  return ps_counter_get(&s->table->known) > 2 * needed + SWEEP_LEAST;
+}
+
+static void begin(key_sweep *s) {
+  s->number++;
+  s->end = key_table_begin_sweep(s->table);
+  s->next = 0;
+  s->under_way = true;
+  s->kept = ps_counter_get(&s->table->known);
+  AT(output_say);
+  sweep_say(&s->word, s->number);
+}
+
+/* Goes over numbers up to `to`. */
+static void free_to(key_sweep *s, const roster *r, int64_t to) {
+  uint32_t unlisted[SWEEP_CHUNK];
+  while (s->next < to) {
+    int64_t n = 0;
+    for (; s->next < to && n < SWEEP_CHUNK; s->next++) {
+      if (!roster_lists(r, s->next)) unlisted[n++] = (uint32_t)s->next;
+    }
+    s->kept -= key_table_free_unmet(s->table, unlisted, n);
+  }
+}
+
+void key_sweep_step(key_sweep *s, const pane_hive *h) {
+  const roster *r = &h->window.roster;
+  if (pane_window_carries(&h->window)) return;
+  if (!s->under_way) {
+    if (is_time(s, r)) begin(s);
+    return;
+  }
+  if (key_sweep_awaited(s) && !pane_hive_has_swept(h, s->number)) return;
+  int64_t share = s->next + SWEEP_STEP + 4 * r->length; /* faster than new keys can come with windows */
+  free_to(s, r, share < s->end ? share : s->end);
+  s->under_way = s->next < s->end;
+}
