@@ -6,6 +6,12 @@ Injectors are C threads (bench/inject.c) that add a batch of each input every --
 in advance, the inputs one after the other; a C thread takes the rows and notes when it has them. Query, tuples and
 schedule are those of `pystream bench` (pystream/evaluation), and so is what counts as keeping up.
 
+For latency there are at most as many injectors as processors, each with several inputs (--threads changes that). A
+window waits for the last of its inputs. With twenty injectors on two processors that one may have to wait behind nine
+others and the output thread, which the scheduler lets run for milliseconds each: the latency would be that of a run
+queue, not of the operator. Whoever has more sources than cores reads them so, too, by an event loop per core. Single
+tuples are added by a thread for each input, as the designs are meant to be used.
+
 Latency of a row, in milliseconds, is given twice, for rows evenly spread over the second half of each run:
 
   latency   from the moment when the latest tuple that contributed to the row was due, to the moment when the row is in
@@ -25,8 +31,7 @@ turns; tuples merged per second, and the ratio to `mq` within a round.
 
 What would make the numbers wrong: other work on the machine; more than anything else it moves p99 and p99.9, since a
 thread that has lost its processor waits for milliseconds. The load average is in the result. Injectors, output thread
-and reader share the processors: with many inputs much of the time goes into waking injectors (--threads lets fewer of
-them serve all inputs).
+and reader share the processors.
 
 Prints two tables; --out FOLDER writes latency.json there, too.
 """
@@ -123,12 +128,11 @@ class Bench:
         run("cc", *FLAGS, "-I", ROOT / "csrc", *sources, "-lpthread", "-lm", "-o", folder / "inject")
         self.workloads = {n: Workload("EC", n, LAP_TUPLES) for n in options.inputs}
 
-    def case(self, query: str, inputs: int) -> Case:
+    def case(self, query: str, inputs: int, threads: int) -> Case:
         """A query, with its data in a file."""
         path = self.folder / f"{inputs}.data"
         workload = self.workloads[inputs]
-        threads = min(self.options.threads or inputs, inputs)
-        return Case(query, workload, path if path.exists() else write_data(workload, path), threads)
+        return Case(query, workload, path if path.exists() else write_data(workload, path), min(threads, inputs))
 
     def run(self, case: Case, design: str, rate: float, rows: int, seconds: float) -> Found:
         """One run; `rate` 0: without a pause."""
@@ -189,7 +193,7 @@ def measure_latency(bench: Bench) -> list[dict[str, Any]]:
     for query in bench.options.query:
         for inputs in bench.options.inputs:
             for design in DESIGNS:
-                case = bench.case(query, inputs)
+                case = bench.case(query, inputs, bench.options.threads)
                 most = bench.highest_rate(case, design)
                 for share in SHARES if most else ():
                     found = bench.paced(case, design, share * most)
@@ -204,7 +208,7 @@ def measure_latency(bench: Bench) -> list[dict[str, Any]]:
 def measure_single(bench: Bench) -> list[dict[str, Any]]:
     entries = []
     for inputs in bench.options.inputs:
-        case = bench.case("k-OI", inputs)
+        case = bench.case("k-OI", inputs, inputs)
         speeds: dict[str, list[float]] = {d: [] for d in SINGLE_DESIGNS}
         for turn in range(bench.options.rounds):
             for i in range(len(SINGLE_DESIGNS)):
@@ -246,7 +250,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="k-OI alone and short runs: about a minute")
     parser.add_argument("--query", nargs="+", choices=ours, help="queries (k-OI k-OS W-OI)")
     parser.add_argument("--inputs", type=int, nargs="+", default=[4, 20], help="numbers of inputs (4 20)")
-    parser.add_argument("--threads", type=int, help="injectors (as many as inputs)")
+    processors = len(os.sched_getaffinity(0))
+    parser.add_argument("--threads", type=int, default=processors, help=f"injectors at most ({processors})")
     parser.add_argument("--interval", type=float, default=250.0, help="microseconds between batches of an input (250)")
     parser.add_argument("--seconds", type=float, help="of one run (2)")
     parser.add_argument("--rounds", type=int, help="turns of each design with single tuples (5)")

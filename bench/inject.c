@@ -35,7 +35,8 @@ typedef struct {
   int64_t *ts, *ring; /* the lap, and the timestamps of batches under way, moved on */
   int32_t *meter;
   double *cons;
-  int64_t number;          /* of the next batch */
+  int64_t number, lap;     /* of the next batch, and which lap it is in */
+  int64_t first, slot;     /* its first row in the lap, and the place of its timestamps in the ring */
   struct ArrowArray batch; /* the same shell for every batch: the operator copies what it needs */
   struct ArrowArray child[COLUMNS], *children[COLUMNS];
   const void *buffer[COLUMNS][2];
@@ -119,18 +120,26 @@ static void read_data(const char *path) {
 
 /* The last batch of a lap is shorter, if need be. */
 static int64_t cut(source *s) {
-  int64_t per_lap = (r.lap_rows + r.batch_rows - 1) / r.batch_rows;
-  int64_t lap = s->number / per_lap, first = s->number % per_lap * r.batch_rows;
-  int64_t rows = r.lap_rows - first < r.batch_rows ? r.lap_rows - first : r.batch_rows;
-  int64_t slot = s->number % r.ring_batches * r.batch_rows;
-  for (int64_t i = 0; i < rows; i++) s->ring[slot + i] = s->ts[first + i] + lap * r.span;
+  int64_t left = r.lap_rows - s->first, rows = left < r.batch_rows ? left : r.batch_rows;
+  for (int64_t i = 0; i < rows; i++) s->ring[s->slot + i] = s->ts[s->first + i] + s->lap * r.span;
   s->batch =
       (struct ArrowArray){.length = rows, .n_children = COLUMNS, .children = s->children, .release = release_nothing};
   for (int32_t c = 0; c < COLUMNS; c++) {
     s->child[c].length = rows;
-    s->child[c].offset = c == 0 ? slot : first;
+    s->child[c].offset = c == 0 ? s->slot : s->first;
   }
-  return lap * r.lap_rows + first + rows; /* how many the input has sent then */
+  return s->lap * r.lap_rows + s->first + rows; /* how many the input has sent then */
+}
+
+/* Goes on to the next batch, without a division: with batches of one row that would be much of what is measured. */
+static void move_on(source *s) {
+  s->number++;
+  s->first += r.batch_rows;
+  s->slot += r.batch_rows;
+  if (s->slot == r.ring_batches * r.batch_rows) s->slot = 0;
+  if (s->first < r.lap_rows) return;
+  s->first = 0;
+  s->lap++;
 }
 
 static void wait_until_due(int32_t k, int64_t sent) {
@@ -152,7 +161,7 @@ static bool add(int32_t k) {
     if (code == PS_CLOSED) return false;
     check(code == PS_OK || code == PS_FULL, "not added");
   }
-  s->number++;
+  move_on(s);
   return true;
 }
 
