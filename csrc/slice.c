@@ -7,8 +7,6 @@
 #define BLOCK 1024 /* rows: their entries and widened values, 12 KB, stay in the first-level cache */
 #endif
 
-#define FRESH_SHARE 8 /* a branch that goes the same way seven times in eight costs less than three stores */
-
 bool slice_init(slice *s, const aggregates *functions, const partial_kind **kinds, int32_t input) {
   *s = (slice){.functions = functions, .kinds = kinds, .input = PARTIAL_INPUT + (uint64_t)input, .turn = 1};
   s->columns = memory_new((size_t)functions->n * sizeof *s->columns);
@@ -80,7 +78,7 @@ typedef struct {
 typedef struct {
   const batch *b;
   int64_t row, rows;       /* the block */
-  bool fresh;              /* the slice was empty before it, and many of its rows are the first of their key */
+  bool fresh;              /* the slice was empty before it */
   uint32_t entry[BLOCK];   /* of each row */
   uint32_t counted[BLOCK]; /* entries of the rows that count */
   uint16_t offset[BLOCK];
@@ -113,7 +111,7 @@ static void find_entries(slice *s, const uint32_t *numbers, block *k) {
   }
   int64_t before = s->n;
   s->n = n;
-  k->fresh = before == 0 && s->n * FRESH_SHARE > k->rows;
+  k->fresh = before == 0;
   for (int32_t a = 0; a < s->functions->n; a++) clear_entries(s, a, before);
 }
 
@@ -230,14 +228,23 @@ static void fold_least(void *partials, const counted *c, ps_type type, uint64_t 
   }
 }
 
-/* A fresh block is gone through from its end, so that the first of each key stays without a branch on whether it is
-   one, which no processor could guess. */
+/* In a fresh block entries are numbered as their keys are met: row by row, each entry is written until its key has
+   come. No branch on that, which no processor could guess. */
+static void fold_fresh_first(placed_partial *states, const counted *c, uint64_t input) {
+  uint32_t next = 0;
+  for (int64_t i = 0; i < c->n; i++) {
+    states[next] = (placed_partial){(uint64_t)c->ts[i] + 1, input, c->bits[i]};
+    next += c->entry[i] == next;
+  }
+}
+
 static void fold_first(void *partials, const counted *c, uint64_t input, bool fresh) {
   placed_partial *states = partials;
-  for (int64_t i = c->n; fresh && i-- > 0;) {
-    states[c->entry[i]] = (placed_partial){(uint64_t)c->ts[i] + 1, input, c->bits[i]};
+  if (fresh && !c->offset) {
+    fold_fresh_first(states, c, input);
+    return;
   }
-  for (int64_t i = 0; !fresh && i < c->n; i++) {
+  for (int64_t i = 0; i < c->n; i++) {
     placed_partial *s = &states[c->entry[i]];
     if (!s->when) *s = (placed_partial){(uint64_t)c->ts[i] + 1, input, c->bits[i]};
   }
