@@ -44,7 +44,7 @@ typedef struct {
 
 typedef struct {
   ps_operator *op;
-  int32_t inputs, threads;
+  int32_t inputs, threads, columns;
   double rate;
   int64_t lap_rows, span, batch_rows, ring_batches, start, step;
   source source[INPUTS_MAX];
@@ -123,8 +123,8 @@ static int64_t cut(source *s) {
   int64_t left = r.lap_rows - s->first, rows = left < r.batch_rows ? left : r.batch_rows;
   for (int64_t i = 0; i < rows; i++) s->ring[s->slot + i] = s->ts[s->first + i] + s->lap * r.span;
   s->batch =
-      (struct ArrowArray){.length = rows, .n_children = COLUMNS, .children = s->children, .release = release_nothing};
-  for (int32_t c = 0; c < COLUMNS; c++) {
+      (struct ArrowArray){.length = rows, .n_children = r.columns, .children = s->children, .release = release_nothing};
+  for (int32_t c = 0; c < r.columns; c++) {
     s->child[c].length = rows;
     s->child[c].offset = c == 0 ? s->slot : s->first;
   }
@@ -227,7 +227,8 @@ static void make(const char *design, int64_t size, int64_t advance, const char *
   static const ps_type types[COLUMNS] = {PS_I64, PS_I32, PS_F64};
   ps_function f = !strcmp(function, "count") ? PS_COUNT : !strcmp(function, "first") ? PS_FIRST : PS_AVG;
   ps_aggregate aggregate = {.function = f, .column = f == PS_COUNT ? -1 : 2, .mask = -1};
-  ps_query query = {size, advance, COLUMNS, types, 1, 1, &aggregate};
+  r.columns = f == PS_COUNT ? 2 : COLUMNS; /* as in the library: those that the query reads */
+  ps_query query = {size, advance, r.columns, types, 1, 1, &aggregate};
   int32_t which = 0;
   while (which < PS_DESIGNS && strcmp(design, DESIGNS[which]) != 0) which++;
   check(which < PS_DESIGNS, "no such design");

@@ -108,6 +108,10 @@ static inline uint64_t held_read(const cell *c) { return CELL_LOAD(c, memory_ord
    what goes with them is behind the mutex. */
 static inline uint64_t held_change(cell *c, int64_t by) { return CELL_ADD(c, (uint64_t)by, memory_order_relaxed); }
 
+/* Release: the rows that were copied into the last batch. Partner: last_rows_read (ledger.h, G1). */
+static inline void last_rows_publish(cell *rows, uint64_t n) { CELL_STORE(rows, n, memory_order_release); }
+static inline uint64_t last_rows_read(const cell *rows) { return CELL_LOAD(rows, memory_order_acquire); }
+
 /* ---- doorbell.h, watch.h ---- */
 
 /* The word as it was before. Release: what the ringer made visible before it rang; acquire: the sleeper's look for work

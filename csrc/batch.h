@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "atomics.h"
 #include "base.h"
 #include "key.h"
 #include "value.h"
@@ -56,7 +57,9 @@ static inline bool column_bool(const column *c, int64_t row) { return bitmap_get
 
 static inline int64_t batch_ts(const batch *b, int64_t row) {
   const column *c = &b->columns[0];
-  return ((const int64_t *)c->values)[c->first + row];
+  const int64_t *ts = (const int64_t *)c->values + c->first + row;
+  READS(*ts);
+  return *ts;
 }
 
 /* A tuple's name in 64 bits, for structures whose payload is one word. The tuples of an input are read in the order in

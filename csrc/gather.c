@@ -94,7 +94,7 @@ ps_code gather_copy(gather *g, const struct ArrowArray *arrow) {
 void gather_hold(gather *g, ledger *l) {
   batch *b = g->open;
   if (b->rows > 0) {
-    ledger_extend(l, g->view->rows, g->view->bytes);
+    ledger_extend(l, b, g->view->rows, g->view->bytes);
   } else {
     b->rows = g->view->rows;
     b->bytes = g->view->bytes;

@@ -6,6 +6,7 @@
 bool ledger_init(ledger *l, int64_t held_max) {
   *l = (ledger){.held_max = held_max};
   cell_init(&l->held, 0);
+  cell_init(&l->last_rows, 0);
   if (pthread_mutex_init(&l->lock, NULL) != 0) return false;
   if (wait_init(&l->freed)) return true;
   pthread_mutex_destroy(&l->lock);
@@ -43,17 +44,20 @@ void ledger_put(ledger *l, batch *b) {
   l->last = b;
   AT(add_enqueue);
   held_change(&l->held, 2 * b->rows);
+  AT(add_enqueue);
+  last_rows_publish(&l->last_rows, (uint64_t)b->rows);
   pthread_mutex_unlock(&l->lock);
 }
 
-void ledger_extend(ledger *l, int64_t rows, int64_t size) {
-  pthread_mutex_lock(&l->lock);
-  assert(l->last && rows <= l->last->room - l->last->rows);
-  l->last->rows += rows;
-  l->last->bytes += size;
+void ledger_extend(ledger *l, batch *open, int64_t rows, int64_t size) {
+  assert(rows <= open->room - open->rows);
+  WRITES(open->rows);
+  open->rows += rows;
+  open->bytes += size;
   AT(add_enqueue);
-  held_change(&l->held, 2 * rows);
-  pthread_mutex_unlock(&l->lock);
+  held_change(&l->held, 2 * rows); /* first: who sees the rows finds them held */
+  AT(add_enqueue);
+  last_rows_publish(&l->last_rows, (uint64_t)open->rows);
 }
 
 /* The first of so many rows of the batch with a timestamp above `ts`; as many if there is none. */
@@ -73,20 +77,29 @@ static int64_t first_above(const batch *b, int64_t rows, int64_t ts) {
 /* ---- passer ---- */
 
 /* The batches that are there now, and the rows of the last one: the passer alone takes batches out, the adder changes
-   no `next` but the last one's, nor other rows than its. */
+   no `next` but the last one's, nor other rows than its (I3). */
 typedef struct {
   batch *first, *last;
   int64_t last_rows;
 } batches;
 
+static batches look_locked(ledger *l) {
+  AT(output_look);
+  return (batches){l->first, l->last, l->last ? (int64_t)last_rows_read(&l->last_rows) : 0};
+}
+
 static batches look(ledger *l) {
   pthread_mutex_lock(&l->lock);
-  batches now = {l->first, l->last, l->last ? l->last->rows : 0};
+  batches now = look_locked(l);
   pthread_mutex_unlock(&l->lock);
   return now;
 }
 
-static int64_t rows_of(const batches *all, const batch *b) { return b == all->last ? all->last_rows : b->rows; }
+static int64_t rows_of(const batches *all, const batch *b) {
+  if (b == all->last) return all->last_rows;
+  READS(b->rows);
+  return b->rows;
+}
 
 /* Whether rows may still come. */
 static bool is_open(const batches *all, const batch *b) { return b == all->last && all->last_rows < b->room; }
@@ -150,11 +163,12 @@ int64_t ledger_held(ledger *l) { return (int64_t)(room(l) >> 1); }
 ledger_view ledger_look(ledger *l, int64_t ts) {
   ledger_view view = {.first = INT64_MAX};
   pthread_mutex_lock(&l->lock);
-  view.held = ledger_held(l);
-  for (const batch *b = l->first; b; b = b->next) {
-    int64_t row = first_above(b, b->rows, ts);
-    if (view.above == 0 && row < b->rows) view.first = batch_ts(b, row);
-    view.above += b->rows - row;
+  batches all = look_locked(l);
+  view.held = ledger_held(l); /* after the look: see ledger_extend */
+  for (const batch *b = all.first; b; b = b->next) {
+    int64_t rows = rows_of(&all, b), row = first_above(b, rows, ts);
+    if (view.above == 0 && row < rows) view.first = batch_ts(b, row);
+    view.above += rows - row;
   }
   pthread_mutex_unlock(&l->lock);
   return view;

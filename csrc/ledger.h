@@ -5,14 +5,16 @@
  * Small batches may be gathered in one that has room: as long as it is the last one and not full, it is open, and does
  * not leave.
  *
- * Roles       one adder at a time (under the input's turn): ledger_fits, ledger_put, ledger_append. One passer (the
+ * Roles       one adder at a time (under the input's turn): ledger_fits, ledger_put, ledger_extend. One passer (the
  *             output thread): ledger_pass, ledger_ready. Any thread: the others.
  * Invariants  I1 `held` counts the tuples put and not passed; it is at most held_max, but for a single batch that is
  *                larger than that and came when nothing was held, since a batch must be taken whole;
  *             I2 the batches from `first` on are those with tuples not passed, and the one that is open, in the order
- * in which they were put; I3 of a batch that is put, only the last one's rows grow, behind the lock. Progress    put
- * and append take the mutex once, pass at most twice, however many batches it passes; wait blocks, at most as long as
- * it is told.
+ *                in which they were put;
+ *             I3 of a batch that is put, only the last one's rows grow; who is not the adder knows them by `last_rows`.
+ * Guarantees  G1 who reads `last_rows` sees the rows that it counts: ledger_extend releases, look acquires
+ * Progress    put takes the mutex once, extend never, pass at most twice, however many batches it passes; wait blocks,
+ *             at most as long as it is told.
  *
  * No wake-up is lost: the count and the mark that somebody waits are one word, changed by read-modify-writes only. A
  * waiter sets the mark (under the mutex) and looks at the count that it found together with it; a passer that comes
@@ -28,7 +30,8 @@
 typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t freed;
-  cell held; /* 2 * tuples, + 1 if somebody waits for room; the mark changes only under the lock */
+  cell held;      /* 2 * tuples, + 1 if somebody waits for room; the mark changes only under the lock */
+  cell last_rows; /* of the last batch, if there is one */
   int64_t held_max;
   int64_t waiting_for; /* behind the lock: the fewest tuples that a waiter needs room for; 0: nobody waits */
   batch *first, *last; /* behind the lock */
@@ -42,8 +45,9 @@ batch *ledger_free(ledger *l); /* gives back the batches that it still holds, li
 bool ledger_fits(ledger *l, int64_t rows);
 void ledger_put(ledger *l, batch *b);
 
-/* The last batch, which has room for them, has got so many rows more, of this size in bytes. */
-void ledger_extend(ledger *l, int64_t rows, int64_t size);
+/* The last batch, `open`, which has room for them, has got so many rows more, of this size in bytes. They are
+   held before they are told of: who passes some has to know from elsewhere that they have come, not from `held`. */
+void ledger_extend(ledger *l, batch *open, int64_t rows, int64_t size);
 
 /* Passer: n tuples, which have been put before, are done with. Gives back the batches that are, linked by `next`. */
 batch *ledger_pass(ledger *l, int64_t n);
@@ -57,7 +61,7 @@ int64_t ledger_held(ledger *l);
 /* Tuples with timestamps above `ts`, and the first of those timestamps, if there is any. For a `ts` up to which the
    input's tuples are ready: none of those above can have been passed. */
 typedef struct {
-  int64_t held; /* all tuples held, at the same moment */
+  int64_t held; /* all tuples held, those above among them */
   int64_t above;
   int64_t first;
 } ledger_view;

@@ -3,19 +3,24 @@
 
 #include "ledger.h"
 
-enum { PUT, WAIT, PASS, HELD };
+enum { PUT, WAIT, PASS, READY, HELD };
 
-static const char *const operations[] = {
-    [PUT] = "put(rows)", [WAIT] = "wait(rows)", [PASS] = "pass(n)", [HELD] = "held()", NULL};
+static const char *const operations[] = {[PUT] = "put(rows)", [WAIT] = "wait(rows)",
+                                         [PASS] = "pass(n)",  [READY] = "ready(ts)", /* timestamps are 1, 2, 3, ... */
+                                         [HELD] = "held()",   NULL};
 
 typedef struct {
   ledger ledger;
-  batch *open; /* the adder's: it gathers rows; NULL: there is none */
+  batch *open;    /* the adder's: it gathers rows; NULL: there is none */
+  int64_t put;    /* the adder's: rows so far */
+  cell added;     /* as the passer hears of them */
+  int64_t passed; /* the passer's */
 } gathering;
 
 /* Parameter: held_max. */
 static void *create(const int64_t *parameter) {
   gathering *g = memory_new(sizeof *g);
+  cell_init(&g->added, 0);
   return ledger_init(&g->ledger, parameter[0]) ? g : NULL;
 }
 
@@ -27,33 +32,73 @@ static void free_all(batch *b) {
   }
 }
 
-#define ROOM 2 /* rows that a batch gathers */
+enum { ROOM = 2, MOST = 8 }; /* rows that a batch gathers, and that it has place for */
+
+static batch *batch_of_times(void) {
+  batch *b = memory_new(sizeof *b + sizeof(column) + MOST * sizeof(int64_t));
+  if (!b) return NULL;
+  b->room = ROOM;
+  b->columns[0] = (column){.type = PS_I64, .values = &b->columns[1]};
+  return b;
+}
+
+/* The timestamps of rows to come. */
+static void write_times(gathering *g, batch *b, int64_t rows) {
+  int64_t *ts = (int64_t *)(void *)&b->columns[1] + b->rows;
+  for (int64_t i = 0; i < rows; i++) {
+    WRITES(ts[i]);
+    ts[i] = ++g->put;
+  }
+}
 
 static ps_code put_new(gathering *g, int64_t rows) {
-  batch *b = memory_new(sizeof *b);
+  batch *b = batch_of_times();
   if (!b) return PS_NO_MEMORY;
+  write_times(g, b, rows);
   b->rows = rows;
-  b->room = ROOM;
   g->open = rows < ROOM ? b : NULL; /* once it is full it may go */
   ledger_put(&g->ledger, b);
   return PS_OK;
 }
 
-/* As an input does: only what fits; in the batch that is open, if that has room. */
-static ps_code put(gathering *g, int64_t rows) {
-  if (!ledger_fits(&g->ledger, rows)) return PS_FULL;
-  if (!g->open || rows > ROOM - g->open->rows) return put_new(g, rows);
-  if (rows == ROOM - g->open->rows) g->open = NULL;
-  ledger_extend(&g->ledger, rows, 0);
+/* In the batch that is open, if that has room. */
+static ps_code put_some(gathering *g, int64_t rows) {
+  batch *open = g->open;
+  if (!open || rows > ROOM - open->rows) return put_new(g, rows);
+  if (rows == ROOM - open->rows) g->open = NULL;
+  write_times(g, open, rows);
+  ledger_extend(&g->ledger, open, rows, 0);
   return PS_OK;
 }
 
-/* At most as many as there are. */
-static int64_t pass(ledger *l, int64_t n) {
-  int64_t held = ledger_held(l);
-  if (n > held) n = held;
-  free_all(ledger_pass(l, n));
+/* As an input does: only what fits; and then it says so. */
+static ps_code put(gathering *g, int64_t rows) {
+  assert(rows <= MOST);
+  if (!ledger_fits(&g->ledger, rows)) return PS_FULL;
+  ps_code code = put_some(g, rows);
+  if (code != PS_OK) return code;
+  AT(add_promise);
+  merged_publish(&g->added, (uint64_t)g->put);
+  return PS_OK;
+}
+
+/* How many the passer has heard of that it has not passed: as the output thread does it. */
+static int64_t heard(gathering *g) {
+  AT(output_look);
+  return (int64_t)merged_read(&g->added) - g->passed;
+}
+
+static int64_t pass(gathering *g, int64_t n) {
+  int64_t left = heard(g);
+  if (n > left) n = left;
+  free_all(ledger_pass(&g->ledger, n));
+  g->passed += n;
   return n;
+}
+
+static int64_t ready(gathering *g, int64_t ts) {
+  int64_t left = heard(g), n = ledger_ready(&g->ledger, ts);
+  return n < left ? n : left;
 }
 
 /* PS_EMPTY: there is room, but nobody said so in time. */
@@ -67,7 +112,8 @@ static void call(void *object, int32_t operation, const int64_t *a, model_answer
   switch (operation) {
     case PUT: answer_with(answer, put(object, a[0])); break;
     case WAIT: answer_with(answer, wait_for(l, a[0])); break;
-    case PASS: answer_with(answer, pass(l, a[0])); break;
+    case PASS: answer_with(answer, pass(object, a[0])); break;
+    case READY: answer_with(answer, ready(object, a[0])); break;
     default: answer_with(answer, ledger_held(l));
   }
 }

@@ -68,18 +68,23 @@ class LedgerModel:
         self.most = most
 
     def initial(self):
-        return 0
+        return 0, 0
 
-    def step(self, held, call):
+    def step(self, state, call):
+        put, passed = state
+        held = put - passed
         if call.name == "held":
-            return held if call.pending or call.result == held else Refusal(f"{held} are held")
+            return state if call.pending or call.result == held else Refusal(f"{held} are held")
+        if call.name == "ready":  # timestamps are 1, 2, 3, ...; the passer may not have heard of all
+            most = max(0, min(put, call.args[0]) - passed)
+            return state if call.pending or 0 <= call.result <= most else Refusal(f"{most} are ready")
         if call.name == "pass":
-            passed = min(held, call.args[0]) if call.pending else call.result  # it looked before it passed them
-            return held - passed if passed <= held else Refusal(f"{held} are held")
+            more = min(held, call.args[0]) if call.pending else call.result  # it looked before it passed them
+            return (put, passed + more) if more <= held else Refusal(f"{held} are held")
         code = self.OK if held == 0 or call.args[0] <= self.most - held else self.FULL
         if not call.pending and call.result != code:
             return Refusal(f"{held} of {self.most} are held: the code should be {code}")
-        return held + call.args[0] if (call.name, code) == ("put", self.OK) else held
+        return (put + call.args[0], passed) if (call.name, code) == ("put", self.OK) else state
 
 
 class DoorbellModel:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import test_model_doorbell
+import test_model_ledger
 import test_model_ms_queue
 import test_model_pane_hive
 import test_model_queue
@@ -27,6 +28,7 @@ def test_each_strong_order_has_a_test_that_fails_without_it():
     shown = {name for name, _ in test_model_t_gate.ORDERS + test_model_w_hive.ORDERS}
     shown |= {name for name, _ in test_model_run_gate.ORDERS + test_model_pane_hive.ORDERS}
     shown |= {name for name, _ in test_model_queue.ORDERS + test_model_doorbell.ORDERS}
+    shown |= {name for name, _ in test_model_ledger.ORDERS}
     shown |= {name for name, _ in stronger_than_relaxed(*test_model_ms_queue.reusing())}
     assert len(shown) > 20
     assert strong == shown
