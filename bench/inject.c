@@ -90,6 +90,7 @@ static void make_shell(source *s) {
     s->child[c] = (struct ArrowArray){.n_buffers = 2, .buffers = s->buffer[c]};
     s->children[c] = &s->child[c];
   }
+  s->batch = (struct ArrowArray){.n_children = r.columns, .children = s->children};
   s->buffer[0][1] = s->ring;
   s->buffer[1][1] = s->meter;
   s->buffer[2][1] = s->cons;
@@ -122,8 +123,8 @@ static void read_data(const char *path) {
 static int64_t cut(source *s) {
   int64_t left = r.lap_rows - s->first, rows = left < r.batch_rows ? left : r.batch_rows;
   for (int64_t i = 0; i < rows; i++) s->ring[s->slot + i] = s->ts[s->first + i] + s->lap * r.span;
-  s->batch =
-      (struct ArrowArray){.length = rows, .n_children = r.columns, .children = s->children, .release = release_nothing};
+  s->batch.length = rows;
+  s->batch.release = release_nothing;
   for (int32_t c = 0; c < r.columns; c++) {
     s->child[c].length = rows;
     s->child[c].offset = c == 0 ? s->slot : s->first;
@@ -274,8 +275,8 @@ int main(int argc, char **argv) {
   r.batch_rows = atoll(argv[9]);
   r.step = atoll(argv[11]);
   if (r.inputs < 1 || r.inputs > INPUTS_MAX || r.threads < 1 || r.threads > r.inputs || r.batch_rows < 1) return 2;
-  read_data(argv[1]);
   make(argv[2], atoll(argv[3]), atoll(argv[4]), argv[5]);
+  read_data(argv[1]);
   run_for(atof(argv[10]));
   FILE *file = fopen(argv[12], "wb");
   check(file && fwrite(r.out, 3 * sizeof *r.out, (size_t)r.kept, file) == (size_t)r.kept && fclose(file) == 0,
