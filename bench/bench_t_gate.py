@@ -10,7 +10,7 @@ thread takes them out in order; twice, once with timestamps that many tuples sha
   t_gate      insert_tuple and get_next_ready_tuple of csrc/t_gate.c, a tuple per call
   mq          a queue with a mutex per input; the reader looks at all fronts for each tuple (csrc/queue.c)
   mq_lf       the same with Michael-Scott queues
-  run_gate    csrc/run_gate.c with 1,000 tuples per call: how batches are handed over
+  run_gate    csrc/run_gate.c with 1,000 tuples per call: how batches are handed over; taken out in merged blocks
   run_gate_1  the same with a tuple per call: what it costs to add single tuples
   heap        one thread, no hand-over: a binary heap over arrays; what merging itself costs
   skip_list   ConcurrentSkipListMap with an explicit look at all inputs' latest timestamps for each tuple, as the paper

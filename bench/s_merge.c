@@ -7,7 +7,7 @@
  * mq          a queue behind a mutex per input, a tuple per call; the output thread looks at the fronts of all of them
  *             for each tuple
  * mq_lf       the same with the queues of Michael and Scott
- * run_gate    Run-Gate, RUN_TUPLES tuples per call
+ * run_gate    Run-Gate, RUN_TUPLES tuples per call; they are taken out in merged blocks
  * run_gate_1  Run-Gate, a tuple per call
  * heap        no threads and no hand-over: a binary heap over arrays that are there already; the limit of merging
  *
@@ -207,38 +207,82 @@ static ps_code take_from_heap(taken *t) {
 
 /* ---- reading ---- */
 
+/* What the output thread has had. */
+typedef struct {
+  int64_t of[INPUTS_MAX], ts;
+  int32_t input;
+} had;
+
+static void tell(const had *h, int32_t k, int64_t n) {
+  if (h->of[k] / TELL_EVERY != (h->of[k] - n) / TELL_EVERY) atomic_store(&r.out[k].n, h->of[k]);
+}
+
+static void tell_all(const had *h) {
+  for (int32_t k = 0; k < r.inputs; k++) atomic_store(&r.out[k].n, h->of[k]);
+}
+
+/* A reader touches every tuple, however many it is given at once. */
+static void read_taken(had *h, const taken *t) {
+  for (int64_t i = 0; i < t->n; i++) {
+    check(t->ts[i] > h->ts || (t->ts[i] == h->ts && t->input >= h->input), "out of order");
+    h->ts = t->ts[i], h->input = t->input;
+  }
+  h->of[t->input] += t->n;
+  tell(h, t->input, t->n);
+}
+
+static void read_block(had *h, run_block b) {
+  int64_t last = h->ts;
+  int32_t input = h->input;
+  while (b.n > 0) {
+    run_slice slice = run_block_next(&b);
+    int64_t ts = slice.ts[slice.from];
+    check(ts > last || (ts == last && slice.input >= input), "out of order");
+    for (int64_t i = 1; i < slice.n; i++) check(slice.ts[slice.from + i] == ts, "not of one timestamp");
+    last = ts, input = slice.input;
+    h->of[input] += slice.n;
+  }
+  h->ts = last, h->input = input;
+  tell_all(h);
+}
+
+static ps_code read_from_runs(had *h) {
+  run_block b;
+  ps_code code = run_gate_get_next_ready_block(&r.runs, 0, &b);
+  if (code != PS_OK) return code;
+  if (b.n > 0) {
+    read_block(h, b);
+  } else {
+    read_taken(h, &(taken){b.slice.input, b.slice.ts + b.slice.from, b.slice.n});
+  }
+  return PS_OK;
+}
+
 static ps_code take(taken *t) {
   switch (r.design) {
     case T_GATE: return take_from_gate(t);
-    case RUN_GATE:
     case RUN_GATE_1: return take_from_runs(t);
     case HEAP: return take_from_heap(t);
     default: return take_from_queues(t);
   }
 }
 
-static void tell(int32_t k, int64_t had, int64_t n) {
-  if (had / TELL_EVERY != (had - n) / TELL_EVERY) atomic_store(&r.out[k].n, had);
+static ps_code read_some(had *h) {
+  if (r.design == RUN_GATE) return read_from_runs(h);
+  taken t;
+  ps_code code = take(&t);
+  if (code == PS_OK) read_taken(h, &t);
+  return code;
 }
 
 static void read_all(void) {
-  int64_t had[INPUTS_MAX] = {0}, ts = -1;
-  int32_t input = 0;
-  taken t = {0};
-  for (ps_code code; (code = take(&t)) != PS_END;) {
-    if (code == PS_EMPTY) {
-      for (int32_t k = 0; k < r.inputs; k++) atomic_store(&r.out[k].n, had[k]);
-      sched_yield();
-      continue;
-    }
-    for (int64_t i = 0; i < t.n; i++) { /* a reader touches every tuple, however many it is given at once */
-      check(t.ts[i] > ts || (t.ts[i] == ts && t.input >= input), "out of order");
-      ts = t.ts[i], input = t.input;
-    }
-    had[t.input] += t.n;
-    tell(t.input, had[t.input], t.n);
+  had h = {.ts = -1};
+  for (ps_code code; (code = read_some(&h)) != PS_END;) {
+    if (code == PS_OK) continue;
+    tell_all(&h);
+    sched_yield();
   }
-  for (int32_t k = 0; k < r.inputs; k++) check(had[k] == r.each, "not every tuple came out once");
+  for (int32_t k = 0; k < r.inputs; k++) check(h.of[k] == r.each, "not every tuple came out once");
 }
 
 /* ---- a run ---- */

@@ -1,6 +1,15 @@
 /* run_gate.c - see run_gate.h. */
 #include "run_gate.h"
 
+/* Blocks: both buffers of the merge fit into the first two levels of any cache; with very many inputs a few tuples of
+   each have to do. A slice is as good when the next stretch of one input is as long as a loop needs to get going, and
+   better when a block would have hardly more tuples than there are inputs to look at; that stays so for a while. */
+#ifdef PYSTREAM_SMALL
+enum { BLOCK_TUPLES = 2, EACH_MIN = 2, STRETCH_LONG = 3, EACH_PAYS = 0, REST = 1 };
+#else
+enum { BLOCK_TUPLES = 4096, EACH_MIN = 16, STRETCH_LONG = 32, EACH_PAYS = 4, REST = 32 };
+#endif
+
 /* ---- making and freeing ---- */
 
 static run *run_new(int32_t readers) {
@@ -14,7 +23,10 @@ static run *run_new(int32_t readers) {
 static bool reader_init(run_gate *g, run_reader *r) {
   r->before = -1;
   r->cursor = memory_new((size_t)g->inputs * sizeof *r->cursor);
-  if (!r->cursor || !tournament_init(&r->position, g->inputs)) return false;
+  r->share = memory_new((size_t)g->inputs * sizeof *r->share);
+  if (!r->cursor || !r->share || !tournament_init(&r->position, g->inputs)) return false;
+  int64_t each = BLOCK_TUPLES / g->inputs;
+  if (!block_merge_init(&r->merge, g->inputs, each < EACH_MIN ? EACH_MIN : each)) return false;
   for (int32_t i = 0; i < g->inputs; i++) r->cursor[i].at = g->input[i].tail;
   return true;
 }
@@ -55,6 +67,8 @@ void run_gate_free(run_gate *g) {
   }
   for (int32_t k = 0; g->reader && k < g->readers; k++) {
     memory_free(g->reader[k].cursor);
+    memory_free(g->reader[k].share);
+    block_merge_free(&g->reader[k].merge);
     tournament_free(&g->reader[k].position);
   }
   memory_free(g->reader);
@@ -134,12 +148,18 @@ static int64_t gallop(const int64_t *ts, int64_t n, uint64_t bound) {
   return high;
 }
 
-/* How many tuples from the winner's head on are below every other position. */
-static int64_t stretch(const run_reader *r, const run_cursor *c) {
+/* What a position of the winner has to be below to come before all others'. */
+static uint64_t bound_of_winner(const run_reader *r) {
   int32_t winner = tournament_winner(&r->position);
   tournament_rank second = tournament_second(&r->position);
   uint64_t bound = tournament_rank_score(second);
   if (winner < tournament_rank_number(second) && bound < RUN_FOREVER) bound++; /* of equal ones ours come first */
+  return bound;
+}
+
+/* How many tuples from the winner's head on are below every other position. */
+static int64_t stretch(const run_reader *r, const run_cursor *c) {
+  uint64_t bound = bound_of_winner(r);
   return gallop(c->head, c->stop - c->head, bound);
 }
 
@@ -176,15 +196,18 @@ static inline void answer(run_reader *r, run_cursor *c, int32_t winner, int64_t 
 
 /* An input that wins for the first time after another gives what it has of one timestamp, since with interleaved ones
    there is no more to look for. */
+static inline void answer_slice(run_reader *r, run_slice *out) {
+  int32_t winner = tournament_winner(&r->position);
+  run_cursor *c = &r->cursor[winner];
+  answer(r, c, winner, winner == r->before ? stretch(r, c) : same(c), out);
+}
+
 ps_code run_gate_get_next_ready_run(run_gate *g, int32_t reader, run_slice *out) {
   run_reader *r = &g->reader[reader];
   AT(next_choose);
   ps_code code = choose(r);
-  if (code != PS_OK) return code;
-  int32_t winner = tournament_winner(&r->position);
-  run_cursor *c = &r->cursor[winner];
-  answer(r, c, winner, winner == r->before ? stretch(r, c) : same(c), out);
-  return PS_OK;
+  if (code == PS_OK) answer_slice(r, out);
+  return code;
 }
 
 ps_code run_gate_get_next_ready_tuple(run_gate *g, int32_t reader, run_slice *out) {
@@ -194,6 +217,83 @@ ps_code run_gate_get_next_ready_tuple(run_gate *g, int32_t reader, run_slice *ou
   int32_t winner = tournament_winner(&r->position);
   if (code == PS_OK) answer(r, &r->cursor[winner], winner, 1, out);
   return code;
+}
+
+/* ---- blocks ---- */
+
+/* The smallest promise, as a rank: of the runs at the cursors, or of as many tuples of a run as a block takes. */
+static tournament_rank smallest_promise(const run_gate *g, const run_reader *r) {
+  tournament_rank smallest = tournament_rank_of(RUN_FOREVER, -1);
+  for (int32_t i = 0; i < g->inputs; i++) {
+    const run_cursor *c = &r->cursor[i];
+    bool cut = c->stop - c->head > r->merge.each;
+    tournament_rank promise = tournament_rank_of(cut ? (uint64_t)c->head[r->merge.each - 1] + 1 : c->at->end, i);
+    smallest = promise < smallest ? promise : smallest;
+  }
+  return smallest;
+}
+
+/* Whether the run at a cursor has two tuples a timestamp or more, from the head on. */
+static inline bool has_ties(const run_reader *r, int32_t input) {
+  const run_cursor *c = &r->cursor[input];
+  return c->at->end - r->position.score[input] < (uint64_t)(c->stop - c->head) / 2;
+}
+
+/* Takes of each input what is at or below the promise, the head first of all. Of the input that promised, equal ones
+   may be left behind a cut: they come right behind the block. How many tuples there are. */
+static int64_t take_block(const run_gate *g, run_reader *r, tournament_rank promise) {
+  int64_t total = 0;
+  block_merge_begin(&r->merge, (int64_t)(tournament_lowest(&r->position) - 1));
+  for (int32_t i = 0; i < g->inputs; i++) {
+    run_cursor *c = &r->cursor[i];
+    if (tournament_rank_of(r->position.score[i], i) > promise) continue;
+    int64_t most = (int64_t)tournament_rank_score(promise) - (i <= tournament_rank_number(promise) ? 1 : 2);
+    int64_t n = block_merge_add(&r->merge, i, c->head, c->stop - c->head, most, has_ties(r, i));
+    r->share[i] = (run_slice){i, c->at->owner, c->at->ts, c->head - c->at->ts, n};
+    c->head += n;
+    r->position.score[i] = position_of(c);
+    total += n;
+  }
+  tournament_replay(&r->position);
+  return total;
+}
+
+/* False: keys cannot tell the timestamps apart. */
+static bool answer_block(const run_gate *g, run_reader *r, run_block *out) {
+  tournament_rank promise = smallest_promise(g, r);
+  if (!block_merge_spans(&r->merge, tournament_rank_score(promise) - tournament_lowest(&r->position))) return false;
+  if (take_block(g, r, promise) < (int64_t)EACH_PAYS * g->inputs) r->rest = REST;
+  r->before = -1;
+  block_list all = block_merge_all(&r->merge);
+  out->n = all.n;
+  out->key = all.first;
+  return true;
+}
+
+/* Whether the head's input goes on alone for long; then the slice is to be all of it. */
+static bool is_long(run_reader *r) {
+  int32_t winner = tournament_winner(&r->position);
+  const run_cursor *c = &r->cursor[winner];
+  if (c->stop - c->head < STRETCH_LONG) return false;
+  bool long_alone = (uint64_t)c->head[STRETCH_LONG - 1] + 1 < bound_of_winner(r);
+  if (long_alone) r->before = winner;
+  return long_alone;
+}
+
+static bool rests(run_reader *r) {
+  bool rests = r->rest > 0;
+  r->rest -= rests;
+  return rests;
+}
+
+ps_code run_gate_get_next_ready_block(run_gate *g, int32_t reader, run_block *out) {
+  run_reader *r = &g->reader[reader];
+  AT(next_choose);
+  ps_code code = choose(r);
+  if (code != PS_OK) return code;
+  *out = (run_block){.reader = r};
+  if (rests(r) || is_long(r) || !answer_block(g, r, out)) answer_slice(r, &out->slice);
+  return PS_OK;
 }
 
 int64_t run_gate_position(const run_gate *g, int32_t reader) {

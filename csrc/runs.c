@@ -7,7 +7,8 @@
 typedef struct {
   run_gate gate;
   upout upout;
-  run_slice slice; /* the output thread's: tuples that are ready and not in their windows yet; n = 0: none */
+  run_block block; /* the output thread's: tuples that are ready and not in their windows yet; n = 0: none */
+  run_slice slice; /* those that go first, one at a time; n = 0: none */
   struct {
     run *next, *close; /* runs that will carry what comes next, and the close */
   } made[];            /* by input */
@@ -101,16 +102,29 @@ static ps_code upout_tuple(runs *r, ps_operator *op, ps_fault *fault) {
   return operator_passed(op, s->input) ? code : PS_NO_MEMORY;
 }
 
+/* Of what is at hand, or of what is ready now. */
+static ps_code next_slice(runs *r) {
+  if (r->block.n == 0) {
+    ps_code code = run_gate_get_next_ready_block(&r->gate, 0, &r->block);
+    if (code != PS_OK) return code;
+  }
+  r->slice = r->block.n > 0 ? run_block_next(&r->block) : r->block.slice;
+  return PS_OK;
+}
+
 static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
   (void)number;
   runs *r = op->state;
-  ps_code code = r->slice.n > 0 ? PS_OK : run_gate_get_next_ready_run(&r->gate, 0, &r->slice);
+  ps_code code = r->slice.n > 0 ? PS_OK : next_slice(r);
   if (code != PS_OK) return idle(r, op, code, fault);
-  while (code == PS_OK && r->slice.n > 0) code = upout_tuple(r, op, fault);
+  while (code == PS_OK && r->slice.n > 0) {
+    code = upout_tuple(r, op, fault);
+    if (r->slice.n == 0 && r->block.n > 0) r->slice = run_block_next(&r->block);
+  }
   return code;
 }
 
-/* ---- snapshots: the tuples of the slice at hand are not passed, so they are saved as pending ---- */
+/* ---- snapshots: the tuples of the block or slice at hand are not passed, so they are saved as pending ---- */
 
 static bool runs_save(ps_operator *op, window_visit visit, void *context) {
   return upout_save(&((runs *)op->state)->upout, visit, context);

@@ -2,8 +2,8 @@
  * tournament.h - which of n contestants has the lowest score, kept up to date in log n steps (a tree of losers).
  *
  * Equal scores go to the lower number: a contestant's rank is its score followed by its number, and ranks are compared
- * as one integer. Only the winner's score changes, and it only grows: what happens to the input that a reader stands
- * at. For one thread.
+ * as one integer. What changes is the winner's score, which only grows: what happens to the input that a reader stands
+ * at. Or many change at once, and all is played again. For one thread.
  *
  *   loser[1]          each inner place holds the rank of who lost there; that of the winner of all is at loser[0]
  *   loser[2] loser[3]
@@ -37,6 +37,24 @@ static inline void tournament_free(tournament *t) {
   *t = (tournament){0};
 }
 
+/* Who stands at a place: the winner of the matches below it, while these are played again, or a leaf. */
+static inline tournament_rank tournament_stands(const tournament *t, int32_t place) {
+  return place < t->size ? t->loser[place] : tournament_rank_of(t->score[place - t->size], place - t->size);
+}
+
+/* Any scores have changed. Winners go up first; then, from the top, each place keeps the lesser of the two below. */
+static inline void tournament_replay(tournament *t) {
+  for (int32_t i = t->size - 1; i > 0; i--) {
+    tournament_rank left = tournament_stands(t, 2 * i), right = tournament_stands(t, 2 * i + 1);
+    t->loser[i] = right < left ? right : left;
+  }
+  t->loser[0] = tournament_stands(t, 1);
+  for (int32_t i = 1; i < t->size; i++) {
+    tournament_rank left = tournament_stands(t, 2 * i), right = tournament_stands(t, 2 * i + 1);
+    t->loser[i] = right < left ? left : right;
+  }
+}
+
 /* All scores 0. False when out of memory. */
 static inline bool tournament_init(tournament *t, int32_t n) {
   *t = (tournament){.size = 1};
@@ -48,11 +66,7 @@ static inline bool tournament_init(tournament *t, int32_t n) {
     return false;
   }
   for (int32_t i = n; i < t->size; i++) t->score[i] = UINT64_MAX;
-  for (int32_t i = 1; i < t->size; i++) { /* with equal scores the left side wins, and the right one's lowest loses */
-    int32_t right = 2 * i + 1;
-    while (right < t->size) right *= 2;
-    t->loser[i] = tournament_rank_of(t->score[right - t->size], right - t->size);
-  }
+  tournament_replay(t);
   return true;
 }
 

@@ -42,6 +42,12 @@ ScriptOneEach == << <<R(<<1>>)>>,
 ScriptLate == << <<R(<<1, 3>>), R(<<4>>)>>,
                  <<H(2), R(<<2, 3>>)>> >>
 
+\* Runs that a short block cuts, one of them among equal timestamps.
+ScriptLong == << <<R(<<1, 2, 2, 2, 3>>)>>,
+                 <<R(<<2, 2, 2>>), R(<<3>>)>> >>
+ScriptLongClosed == << <<R(<<1, 2, 2, 2, 3>>), C>>,
+                       <<R(<<2, 2, 2, 3>>), C>> >>
+
 \* Promises: one that an equal tuple follows, one that says nothing new, one on a run with tuples, several in a row.
 ScriptHeartbeats == << <<P(<<1>>, 2), R(<<2>>), H(1), H(3), C>>,
                        <<H(1), H(2), R(<<2, 3>>), C>> >>
@@ -55,11 +61,6 @@ ScriptMixed == << <<R(<<1, 2>>), C>>,
 
 -----------------------------------------------------------------------------
 \* What readers are promised
-
-FirstOf(tuples) == CHOOSE t \in tuples : \A s \in tuples : ~Before(s, t)
-
-RECURSIVE Merge(_)
-Merge(tuples) == IF tuples = {} THEN << >> ELSE LET t == FirstOf(tuples) IN <<t>> \o Merge(tuples \ {t})
 
 IsPrefix(a, b) == Len(a) <= Len(b) /\ \A i \in DOMAIN a : a[i] = b[i]
 

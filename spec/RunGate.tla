@@ -48,6 +48,18 @@
 (* run that are below the second smallest position: ready by the same        *)
 (* argument, a slice of the run, nothing copied, no shared access.           *)
 (*                                                                           *)
+(* Block.  When inputs interleave, slices are short.  A call may take of all *)
+(* inputs at once what is at or below the smallest promise, min over k of    *)
+(* (last, k) of the run that cursor k stands in: every input j has promised  *)
+(* that much, so a tuple <= (last, k) is ready, and all such tuples that the *)
+(* reader has not had are in the runs at its cursors: a run that it has not  *)
+(* seen follows one whose last is at or above the bound.  (Of input k itself *)
+(* equal ones may follow in the next run; they come behind those taken.)     *)
+(* The head is among them, since it is below all positions, and no promise   *)
+(* is below its cursor's position.  A bound that is lower does as well: in   *)
+(* a "short block" a run counts as if it ended after a few tuples, since a   *)
+(* sorted run promises with each of them.  No shared access either.          *)
+(*                                                                           *)
 (* Reclamation.  holders[run] counts the readers that have not left the run, *)
 (* from NumReaders down; who takes it to 0 frees the run.  A reader leaves   *)
 (* only after it has read a `next`, and storing `next` was the last thing    *)
@@ -88,8 +100,9 @@
 (*   insert_publish                run_gate_publish, which is called by      *)
 (*                                 run_gate_insert_run, run_gate_heartbeat,  *)
 (*                                 run_gate_close                            *)
-(*   next_choose                   run_gate_get_next_ready_tuple and         *)
-(*                                 run_gate_get_next_ready_run; no shared    *)
+(*   next_choose                   run_gate_get_next_ready_tuple,            *)
+(*                                 run_gate_get_next_ready_run and           *)
+(*                                 run_gate_get_next_ready_block; no shared  *)
 (*                                 access                                    *)
 (*   next_read_next                run_gate_refresh                          *)
 (*   next_leave                    run_gate_leave                            *)
@@ -106,7 +119,7 @@ CONSTANTS
   Polls,          \* calls per reader, a slice of n tuples answers n; 0 = call again and again until the end of all inputs
 
   \* The rules; the first value of each is the algorithm, the others are variants and seeded mistakes.
-  GetRule,        \* "one" | "gallop", and too far: "whole run" | "past bounds"
+  GetRule,        \* "one" | "gallop" | "block" | "short block", and too far: "whole run" | "past bounds" | "block ties" | "block far"
   RefreshRule,    \* "smallest" | "eager": which exhausted inputs to read; both are right
   TieRule,        \* "input" | "head first" | "bound first" | "largest": order of positions with equal timestamps
   StartRule,      \* "blocked" | "infinite": what an input promises before its first run
@@ -117,8 +130,10 @@ CONSTANTS
   FreeRule,       \* "last" | "first" | "exhausted" | "split" | "never"
   LockRule        \* "none" | "spin"
 
+Blocks == {"block", "short block", "block ties", "block far"}
+
 ASSUME /\ Polls \in Nat /\ NumReaders \in Nat
-       /\ GetRule \in {"one", "gallop", "whole run", "past bounds"}
+       /\ GetRule \in {"one", "gallop", "whole run", "past bounds"} \cup Blocks
        /\ RefreshRule \in {"smallest", "eager"}
        /\ TieRule \in {"input", "head first", "bound first", "largest"}
        /\ StartRule \in {"blocked", "infinite"}
@@ -157,6 +172,11 @@ Tuples == TLCEval([n \in Runs |-> [i \in DOMAIN Times[n] |-> <<Times[n][i], Inpu
 Before(s, t) == \/ s[1] < t[1]
                 \/ s[1] = t[1] /\ s[2] < t[2]
                 \/ s[1] = t[1] /\ s[2] = t[2] /\ s[3] < t[3]
+
+FirstOf(tuples) == CHOOSE t \in tuples : \A s \in tuples : ~Before(s, t)
+
+RECURSIVE Merge(_)
+Merge(tuples) == IF tuples = {} THEN << >> ELSE LET t == FirstOf(tuples) IN <<t>> \o Merge(tuples \ {t})
 
 \* Which calls make no run: an empty one that promises nothing new.
 Skipped == TLCEval([n \in Runs |-> Times[n] = << >> /\ Number(n) > 0 /\
@@ -213,7 +233,7 @@ define
   Smallest(positions) == CHOOSE k \in Inputs : \A j \in Inputs \ {k} : Lower(positions[k], positions[j])
 
   \* How many tuples from the head of input k on may be taken: those below every other position.
-  Ready(cursors, positions, k) ==
+  Slice(cursors, positions, k) ==
     LET c == cursors[k]
         rivals == {j \in Inputs \ {k} : GetRule = "gallop" \/ positions[j].head}
         below == {i \in c.index + 1 .. Size(c.run) :
@@ -221,6 +241,30 @@ define
     IN  CASE GetRule = "one"       -> 1
           [] GetRule = "whole run" -> Size(c.run) - c.index
           [] OTHER                 -> Cardinality(below)
+
+  \* What input k has promised by the end of the run at its cursor, or by its second tuple from there.
+  Promise(c) == [ts |-> IF GetRule = "short block" /\ c.index + 2 < Size(c.run) THEN Times[c.run][c.index + 2] ELSE Bound(c.run),
+                 input |-> Input(c.run), head |-> FALSE]
+
+  \* How many tuples of input k a block takes: those at or below the smallest promise.
+  Block(cursors, k) ==
+    LET c == cursors[k]
+        promises == [j \in Inputs |-> Promise(cursors[j])]
+        bound == IF GetRule = "block far"
+                   THEN promises[CHOOSE j \in Inputs : \A i \in Inputs \ {j} : Lower(promises[i], promises[j])]
+                   ELSE promises[Smallest(promises)]
+        stop == IF GetRule = "short block" THEN Min({c.index + 2, Size(c.run)}) ELSE Size(c.run)
+    IN  Cardinality({i \in c.index + 1 .. stop :
+          IF GetRule = "block ties"
+            THEN Times[c.run][i] <= bound.ts
+            ELSE ~Lower(bound, [ts |-> Times[c.run][i], input |-> k, head |-> FALSE])})
+
+  \* How many tuples of each input a call takes that finds the head of input k smallest.
+  Taken(cursors, positions, k) == [j \in Inputs |-> CASE GetRule \in Blocks -> Block(cursors, j)
+                                                     [] j = k              -> Slice(cursors, positions, k)
+                                                     [] OTHER              -> 0]
+
+  TakenTuples(cursors, taken) == Merge(UNION {{Tuples[cursors[j].run][cursors[j].index + i] : i \in 1 .. taken[j]} : j \in Inputs})
 
   IsDrained(cursors) == \A k \in Inputs : IsExhausted(cursors[k]) /\ LastOf(cursors[k].run) = Forever
 end define;
@@ -243,10 +287,10 @@ macro answer_null() begin
   goto next_choose;
 end macro;
 
-macro answer_tuples(k, n) begin
-  out[self] := out[self] \o SubSeq(Tuples[cursor[k].run], cursor[k].index + 1, cursor[k].index + n);
-  cursor[k].index := cursor[k].index + n;
-  count_answers(n);
+macro answer_tuples(taken) begin
+  count_answers(Len(TakenTuples(cursor, taken)));
+  out[self] := out[self] \o TakenTuples(cursor, taken);
+  cursor := [j \in Inputs |-> [cursor[j] EXCEPT !.index = @ + taken[j]]];
   at := None;
   ahead := Unknown;
   goto next_choose;
@@ -321,13 +365,13 @@ next_choose:
   while IF Polls = 0 THEN ~IsDrained(cursor) ELSE asked[self] < Polls do
     with positions = Positions(cursor, at, ahead),
          k = Smallest(positions),
-         count = Ready(cursor, positions, k),
+         taken = Taken(cursor, positions, k),
          unread = {j \in Inputs : j > at /\ IsExhausted(cursor[j])} do
       if RefreshRule = "eager" /\ unread # {} then
         at := Min(unread);
         goto next_read_next;
       elsif positions[k].head then
-        answer_tuples(k, count);
+        answer_tuples(taken);
       elsif RefreshRule = "eager" \/ ahead # Unknown then
         answer_null();
       elsif ~IsExhausted(cursor[k]) then      \* an older head that is not yet ready
@@ -391,7 +435,7 @@ next_leave_store:
 end process;
 end algorithm
 *****************************************************************************)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-983662f2e61b4e0cef9be93d51b2245a
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-1b59bcf36a87b8a5e988d26ab967be08
 VARIABLES next, filled, holders, freed, tail, locked, out, asked, pc
 
 (* define statement *)
@@ -422,7 +466,7 @@ Lower(p, q) == \/ p.ts < q.ts
 Smallest(positions) == CHOOSE k \in Inputs : \A j \in Inputs \ {k} : Lower(positions[k], positions[j])
 
 
-Ready(cursors, positions, k) ==
+Slice(cursors, positions, k) ==
   LET c == cursors[k]
       rivals == {j \in Inputs \ {k} : GetRule = "gallop" \/ positions[j].head}
       below == {i \in c.index + 1 .. Size(c.run) :
@@ -430,6 +474,30 @@ Ready(cursors, positions, k) ==
   IN  CASE GetRule = "one"       -> 1
         [] GetRule = "whole run" -> Size(c.run) - c.index
         [] OTHER                 -> Cardinality(below)
+
+
+Promise(c) == [ts |-> IF GetRule = "short block" /\ c.index + 2 < Size(c.run) THEN Times[c.run][c.index + 2] ELSE Bound(c.run),
+               input |-> Input(c.run), head |-> FALSE]
+
+
+Block(cursors, k) ==
+  LET c == cursors[k]
+      promises == [j \in Inputs |-> Promise(cursors[j])]
+      bound == IF GetRule = "block far"
+                 THEN promises[CHOOSE j \in Inputs : \A i \in Inputs \ {j} : Lower(promises[i], promises[j])]
+                 ELSE promises[Smallest(promises)]
+      stop == IF GetRule = "short block" THEN Min({c.index + 2, Size(c.run)}) ELSE Size(c.run)
+  IN  Cardinality({i \in c.index + 1 .. stop :
+        IF GetRule = "block ties"
+          THEN Times[c.run][i] <= bound.ts
+          ELSE ~Lower(bound, [ts |-> Times[c.run][i], input |-> k, head |-> FALSE])})
+
+
+Taken(cursors, positions, k) == [j \in Inputs |-> CASE GetRule \in Blocks -> Block(cursors, j)
+                                                   [] j = k              -> Slice(cursors, positions, k)
+                                                   [] OTHER              -> 0]
+
+TakenTuples(cursors, taken) == Merge(UNION {{Tuples[cursors[j].run][cursors[j].index + i] : i \in 1 .. taken[j]} : j \in Inputs})
 
 IsDrained(cursors) == \A k \in Inputs : IsExhausted(cursors[k]) /\ LastOf(cursors[k].run) = Forever
 
@@ -518,7 +586,7 @@ next_choose(self) == /\ pc[self] = "next_choose"
                      /\ IF IF Polls = 0 THEN ~IsDrained(cursor[self]) ELSE asked[self] < Polls
                            THEN /\ LET positions == Positions(cursor[self], at[self], ahead[self]) IN
                                      LET k == Smallest(positions) IN
-                                       LET count == Ready(cursor[self], positions, k) IN
+                                       LET taken == Taken(cursor[self], positions, k) IN
                                          LET unread == {j \in Inputs : j > at[self] /\ IsExhausted(cursor[self][j])} IN
                                            IF RefreshRule = "eager" /\ unread # {}
                                               THEN /\ at' = [at EXCEPT ![self] = Min(unread)]
@@ -528,12 +596,12 @@ next_choose(self) == /\ pc[self] = "next_choose"
                                                                    leaving, 
                                                                    ahead >>
                                               ELSE /\ IF positions[k].head
-                                                         THEN /\ out' = [out EXCEPT ![self] = out[self] \o SubSeq(Tuples[cursor[self][k].run], cursor[self][k].index + 1, cursor[self][k].index + count)]
-                                                              /\ cursor' = [cursor EXCEPT ![self][k].index = cursor[self][k].index + count]
-                                                              /\ IF Polls > 0
-                                                                    THEN /\ asked' = [asked EXCEPT ![self] = asked[self] + count]
+                                                         THEN /\ IF Polls > 0
+                                                                    THEN /\ asked' = [asked EXCEPT ![self] = asked[self] + (Len(TakenTuples(cursor[self], taken)))]
                                                                     ELSE /\ TRUE
                                                                          /\ asked' = asked
+                                                              /\ out' = [out EXCEPT ![self] = out[self] \o TakenTuples(cursor[self], taken)]
+                                                              /\ cursor' = [cursor EXCEPT ![self] = [j \in Inputs |-> [cursor[self][j] EXCEPT !.index = @ + taken[j]]]]
                                                               /\ at' = [at EXCEPT ![self] = None]
                                                               /\ ahead' = [ahead EXCEPT ![self] = Unknown]
                                                               /\ pc' = [pc EXCEPT ![self] = "next_choose"]
@@ -662,7 +730,7 @@ Spec == Init /\ [][Next]_vars
 
 Termination == <>(\A self \in ProcSet: pc[self] = "Done")
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-cca4d0d3e40ec1a59aae7b9800c61e85
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-2c9a2fb89bbfbb44266f46140f7ba386
 
 -----------------------------------------------------------------------------
 \* Invariants (the structure; what readers are promised is in MCRunGate)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +18,85 @@ import pystream as ps
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory) -> Path:
-    """tests/stress/run_gate_stress.c without a sanitizer, with assertions."""
-    program = tmp_path_factory.mktemp("run_gate") / "run_gate_stress"
-    sources = [ROOT / "tests/stress/run_gate_stress.c", ROOT / "csrc/run_gate.c", ROOT / "csrc/memory.c"]
+def built(name: str, folder: Path, *options: str) -> Path:
+    """A driver of tests/stress without a sanitizer, with assertions."""
+    sources = [ROOT / f"tests/stress/{name}.c", *(ROOT / f"csrc/{c}.c" for c in ("run_gate", "block_merge", "memory"))]
     cc = shutil.which("gcc") or shutil.which("clang") or "cc"
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-I", ROOT / "csrc", "-lpthread", "-o", program]
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", *options, "-I", ROOT / "csrc", "-lpthread", "-o", folder / name]
     run(cc, *sources, *flags)
-    return program
+    return folder / name
 
 
-@pytest.mark.parametrize("shape", ["1 1 300", "2 1 300", "3 2 300", "20 1 100", "7 3 100"])
+@pytest.fixture(scope="module", params=[(), ("-DPYSTREAM_SMALL",)], ids=["", "small"])
+def driver(request, tmp_path_factory) -> Path:
+    return built("run_gate_stress", tmp_path_factory.mktemp("run_gate"), *request.param)
+
+
+@pytest.mark.parametrize("shape", ["1 1 300", "2 1 300", "3 2 300", "20 1 100", "7 3 100", "2 1 9000"])
 def test_every_reader_gets_everything_in_order(driver, shape):
     assert run(driver, *shape.split(), "10", seconds=120).startswith("10 rounds")
+
+
+# ---- the merge of a block, against sorted() ----
+
+LISTS, EACH = 21, 40  #: of block_merge_stress
+
+
+@pytest.fixture(scope="module")
+def merge(tmp_path_factory):
+    """Merges many blocks, each a base and lists of timestamps by number; gives what is printed of each."""
+    program = built("block_merge_stress", tmp_path_factory.mktemp("block_merge"))
+
+    def merge(blocks):
+        lines = [
+            f"{base} " + " ".join(f"{k} {len(ts)} {' '.join(map(str, ts))}" for k, ts in lists.items() if ts)
+            for base, lists in blocks
+        ]
+        command = [str(program), str(LISTS), str(EACH)]
+        done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
+        return [line.strip() for line in done.stdout.splitlines()]
+
+    return merge
+
+
+def in_order(lists):
+    return " ".join(f"{t}:{k}" for t, k in sorted((t, k) for k, ts in lists.items() for t in ts))
+
+
+@pytest.mark.parametrize("spread", [1, 4, 50, 10**6, 2**46])
+def test_blocks_are_merged_as_sorted_does(merge, spread):
+    """Any number of lists of any lengths: none, one, odd and even ones, all alike, all of one list before another."""
+    rng = random.Random(spread)
+    blocks = []
+    for _ in range(400):
+        base, most = rng.choice([0, 7, 2**40]), rng.choice([1, 2, 3, EACH])
+        numbers = sorted(rng.sample(range(LISTS), rng.randint(1, LISTS)))
+        lists = {k: sorted(base + rng.randrange(spread) for _ in range(rng.randint(0, most))) for k in numbers}
+        blocks.append((base, lists))
+    assert merge(blocks) == [in_order(lists) for _, lists in blocks]
+
+
+def test_every_small_merge_of_two(merge):
+    """All lengths up to nine, with the keys of one list below, above, between and around those of the other."""
+    orders = [range(10), range(100, 110), range(0, 20, 2), [0, 0, 1, 1, 50, 51, 51, 51, 52, 53]]
+    blocks = [
+        (0, {0: one[:n], 5: two[:m]})
+        for one, two in itertools.product([list(o) for o in orders], repeat=2)
+        for n, m in itertools.product(range(10), repeat=2)
+        if n + m > 0
+    ]
+    assert merge(blocks) == [in_order(lists) for _, lists in blocks]
+
+
+def test_how_far_keys_reach(merge):
+    """21 lists need 5 bits, 40 timestamps 6 and 6: the rest is for the span, and its last two values are not keys."""
+    most = (2**64 - 1 >> 17) - 2
+    far = {0: [0, most], 20: [0, most]}
+    assert merge([(0, far)]) == [in_order(far)]
+    assert merge([(0, {0: [0, most + 1]}), (0, far)]) == ["too far", in_order(far)]
+
+
+# ---- the runs design ----
 
 
 class Order:

@@ -31,7 +31,10 @@ DRIVERS = {
         ("w_hive 3 100 20 1", r"(?s)# .* @ \d+ \d+"),
         ("t_gate 4 100 20 1", r"(?s)# .* @ \d+ \d+"),
     ],
-    "run_gate_stress": [("3 2 1000 10", r"10 rounds of 3 x 1000 tuples, 2 readers")],
+    "run_gate_stress": [
+        ("3 2 1000 10", r"10 rounds of 3 x 1000 tuples, 2 readers"),
+        ("20 1 200 10", r"10 rounds of 20 x 200 tuples, 1 readers"),
+    ],
     "t_gate_stress": [
         ("threads 3 2 400 28", r"28 rounds of 3 x 400 tuples, 2 readers"),
         ("threads 1 1 1000 8", r"8 rounds of 1 x 1000 tuples, 1 readers"),

@@ -8,7 +8,7 @@
 
 #define MODEL_THREADS_MAX 8 /* with thread 0, the one that sets up before the others start and winds up after them */
 #define MODEL_ARGUMENTS_MAX 6
-#define MODEL_RESULTS_MAX 12
+#define MODEL_RESULTS_MAX 24
 #define MODEL_PARAMETERS_MAX 8
 #define MODEL_STEPS_MAX 4096
 #define MODEL_CALLS_MAX 64 /* of a program */

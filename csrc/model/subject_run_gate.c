@@ -3,7 +3,7 @@
 
 #include "run_gate.h"
 
-enum { INSERT, HEARTBEAT, CLOSE, GET, GET_RUN };
+enum { INSERT, HEARTBEAT, CLOSE, GET, GET_RUN, GET_BLOCK };
 
 static const char *const operations[] = {
     [INSERT] = "insert_run(input, ts, step, n, payload)", /* n tuples from ts on, so far apart; payloads count up */
@@ -11,6 +11,7 @@ static const char *const operations[] = {
     [CLOSE] = "close(input)",
     [GET] = "get(reader)",
     [GET_RUN] = "get_run(reader)",
+    [GET_BLOCK] = "get_block(reader)",
     NULL,
 };
 
@@ -70,6 +71,13 @@ static ps_code promise(object *o, int32_t operation, const int64_t *a) {
   return PS_OK;
 }
 
+/* The reader has had this row. */
+static void had(object *o, tuples *t, int64_t row) {
+  if (o->gate.readers > 1 || row + 1 < t->n) return;
+  t->gone = true;
+  memory_free(t->ts);
+}
+
 static void get(object *o, int32_t reader, bool one, model_answer *answer) {
   run_slice slice;
   ps_code code = one ? run_gate_get_next_ready_tuple(&o->gate, reader, &slice)
@@ -83,9 +91,29 @@ static void get(object *o, int32_t reader, bool one, model_answer *answer) {
     if (one) answer_with(answer, slice.input);
     answer_with(answer, t->payload + i);
   }
-  if (o->gate.readers > 1 || slice.from + slice.n < t->n) return;
-  t->gone = true;
-  memory_free(t->ts);
+  had(o, t, slice.from + slice.n - 1);
+}
+
+static void answer_slice(object *o, const run_slice *s, model_answer *answer) {
+  tuples *t = s->owner;
+  for (int64_t i = s->from; i < s->from + s->n; i++) {
+    answer_with(answer, s->ts[i]);
+    answer_with(answer, s->input);
+    answer_with(answer, t->payload + i);
+  }
+  had(o, t, s->from + s->n - 1);
+}
+
+static void get_block(object *o, int32_t reader, model_answer *answer) {
+  run_block block;
+  ps_code code = run_gate_get_next_ready_block(&o->gate, reader, &block);
+  answer_with(answer, code);
+  if (code != PS_OK) return;
+  if (block.n == 0) answer_slice(o, &block.slice, answer);
+  while (block.n > 0) {
+    run_slice slice = run_block_next(&block);
+    answer_slice(o, &slice, answer);
+  }
 }
 
 static void call(void *subject_object, int32_t operation, const int64_t *a, model_answer *answer) {
@@ -95,6 +123,7 @@ static void call(void *subject_object, int32_t operation, const int64_t *a, mode
     case INSERT: answer_with(answer, insert(o, who, a)); break;
     case HEARTBEAT:
     case CLOSE: answer_with(answer, promise(o, operation, a)); break;
+    case GET_BLOCK: get_block(o, who, answer); break;
     default: get(o, who, operation == GET, answer);
   }
 }

@@ -172,13 +172,14 @@ class RunGateModel(TGateModel):
     """Run-Gate: T-Gate whose calls insert and get several tuples at one point.
 
     insert_run puts in n tuples, ts, ts + step, ts + 2 * step, ...; their payloads count up. get_run gives the tuples of
-    one input, as (ts, payload) pairs: one at least, as many as it likes, all of them ready.
+    one input, as (ts, payload) pairs: one at least, as many as it likes, all of them ready. get_block gives those of
+    any inputs, as (ts, input, payload).
     """
 
     def step(self, state: GateState, call: Call) -> GateState | Refusal:
         """Apply one call."""
-        if call.name == "get_run" and not failed(call):
-            return self._get_run(state, call)
+        if call.name in ("get_run", "get_block") and not failed(call):
+            return self._get_many(state, call)
         return super().step(state, call)
 
     def _promise(self, state: GateState, call: Call) -> GateState:
@@ -189,12 +190,15 @@ class RunGateModel(TGateModel):
             state = super()._promise(state, replace(call, name="insert", args=(input, ts + i * step, payload + i)))
         return state
 
-    def _get_run(self, state: GateState, call: Call) -> GateState | Refusal:
+    def _get_many(self, state: GateState, call: Call) -> GateState | Refusal:
         if call.pending or not isinstance(call.result, tuple):
             return self._get(state, call)
-        input, tuples = call.result
-        for ts, payload in tuples:
-            after = self._get(state, replace(call, result=(ts, input, payload)))
+        tuples = call.result
+        if call.name == "get_run":
+            input, pairs = call.result
+            tuples = tuple((ts, input, payload) for ts, payload in pairs)
+        for found in tuples:
+            after = self._get(state, replace(call, result=found))
             if isinstance(after, Refusal):
                 return after
             state = after

@@ -38,6 +38,11 @@ def _run(numbers: list[int]) -> Any:
     return (rest[0], tuple(zip(rest[1::2], rest[2::2], strict=True))) if rest else CODES[code]
 
 
+def _block(numbers: list[int]) -> Any:
+    code, *rest = numbers
+    return tuple(zip(rest[::3], rest[1::3], rest[2::3], strict=True)) if rest else CODES[code]
+
+
 def _winset(numbers: list[int]) -> Any:
     code, *rest = numbers
     return (rest[0], dict(zip(rest[1::2], rest[2::2], strict=True))) if rest else CODES[code]
@@ -59,6 +64,7 @@ DECODERS: dict[tuple[str, str], Callable[[list[int]], Any]] = {
     ("w_hive", "get_next_winset"): _winset,
     ("run_gate", ""): _code,
     ("run_gate", "get_run"): _run,
+    ("run_gate", "get_block"): _block,
     ("pane_hive", ""): _code,
     ("pane_hive", "get_next_winset"): _winset,
     ("win_set", ""): _window,

@@ -18,6 +18,8 @@ SMALL = (2, 1)
 TWO_READERS = (2, 2)
 GET = ("get", 0)
 GET_RUN = ("get_run", 0)
+GET_BLOCK = ("get_block", 0)
+GETS = [GET, GET_RUN, GET_BLOCK]
 
 
 def insert(input, ts, step=0, n=1):
@@ -42,13 +44,13 @@ class AnyProgram(AnyRightProgram):
             self.calls[input].append(insert(input, self.latest[input] + later, step, n))
             self.latest[input] += later + step * (n - 1)
 
-    @rule(reader=st.integers(0, 1), name=st.sampled_from(["get", "get_run"]))
+    @rule(reader=st.integers(0, 1), name=st.sampled_from([name for name, _ in GETS]))
     def get(self, reader, name):
         reader %= self.parameters[1]
         self.calls[len(self.latest) + reader].append((name, reader))
 
     def after(self):
-        gets = [(name, r) for r in range(self.parameters[1]) for name in ("get", "get_run")]
+        gets = [(name, r) for r in range(self.parameters[1]) for name, _ in GETS]
         return [] if self.stopped() else gets * 2
 
 
@@ -82,18 +84,27 @@ def programs(*calls, gets, get=GET, last=GET, parameters=SMALL, **options):
         yield Program("run_gate", threads, parameters=parameters, after=after, **options)
 
 
-@pytest.mark.parametrize("get", [GET, GET_RUN])
+@pytest.mark.parametrize("get", GETS)
 def test_two_threads_of_two_calls(get):
     assert judge_all(programs(2, 2, gets=0, get=get))["programs"] == 121
     assert judge_all(programs(2, gets=2, get=get, parameters=(1, 1)))["programs"] == 11
     assert judge_all(programs(2, 0, gets=2, get=get))["programs"] == 11
 
 
-@pytest.mark.parametrize("get", [GET, GET_RUN])
+@pytest.mark.parametrize("get", GETS)
 def test_three_threads(get):
     assert judge_all(programs(1, 1, gets=1, get=get))["programs"] == 25
     assert judge_all(programs(1, 1, gets=2, get=get))["programs"] == 25
     assert judge_all(programs(2, 1, gets=2, get=get))["programs"] == 55
+
+
+def test_blocks():
+    """Runs of up to four tuples, longer than a block takes of one input: cut anywhere, also among equal timestamps."""
+    shapes = [(ts, step, n) for ts in (1, 2) for step in (0, 1) for n in (1, 3, 4)]
+    for first, second in itertools.product(shapes, repeat=2):
+        runs = [insert(0, *first), insert(1, *second)]
+        later = [insert(0, 9), insert(1, 9)]
+        judge_all([Program("run_gate", [[GET_BLOCK], later], SMALL, before=runs, after=[GET_BLOCK, GET_RUN] * 5)])
 
 
 def two_readers(**options):
@@ -110,7 +121,7 @@ def test_two_readers():
 
 @pytest.mark.parametrize("talk", [False, True])
 def test_weak_memory(talk):
-    for get in (GET, GET_RUN):
+    for get in GETS:
         assert judge_all(programs(1, 1, gets=1, get=get, weak=True, talk=talk), stale=3)["programs"] == 25
         assert judge_all(programs(2, 0, gets=2, get=get, weak=True, talk=talk), stale=3)["programs"] == 11
     judge_all(list(two_readers(weak=True, talk=talk))[:2], stale=2)
@@ -135,7 +146,7 @@ def test_lock_freedom():
 def test_every_program_of_six_calls_on_three_threads(calls):
     """Two inputs and a reader, up to three calls each: every schedule; stale loads as many as there can be."""
     first, second, gets = calls
-    for get in (GET, GET_RUN):
+    for get in GETS:
         judge_all(programs(first, second, gets=gets, get=get))
         judge_all(programs(first, second, gets=gets, get=get, weak=True), stale=2)
 
