@@ -231,15 +231,17 @@ static void read_taken(had *h, const taken *t) {
   tell(h, t->input, t->n);
 }
 
+/* Of a slice, whose timestamps are one, the first and the last tuple: runs are sorted. Without a branch, as whoever
+   reads blocks to be fast would do it. */
 static void read_block(had *h, run_block b) {
   int64_t last = h->ts;
   int32_t input = h->input;
   while (b.n > 0) {
     run_slice slice = run_block_next(&b);
-    int64_t ts = slice.ts[slice.from];
-    check(ts > last || (ts == last && slice.input >= input), "out of order");
-    for (int64_t i = 1; i < slice.n; i++) check(slice.ts[slice.from + i] == ts, "not of one timestamp");
-    last = ts, input = slice.input;
+    const int64_t *ts = slice.ts + slice.from;
+    check(ts[0] > last || (ts[0] == last && slice.input >= input), "out of order");
+    if (slice.n > 1) check(ts[slice.n - 1] == ts[0], "not of one timestamp");
+    last = ts[0], input = slice.input;
     h->of[input] += slice.n;
   }
   h->ts = last, h->input = input;
