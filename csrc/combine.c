@@ -58,8 +58,8 @@ void combine_end(ps_fold *f) {
   f->pass = NULL;
 }
 
-/* Sorts the numbers of the slices by where they begin, merging runs of 1, 2, 4, ...; `order` has twice the room. */
-static uint32_t *sort_slices(const ps_fold *f, uint32_t *order) {
+/* Merges runs of 1, 2, 4, ... */
+uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order) {
   uint32_t *here = order, *there = order + f->slices;
   for (int64_t i = 0; i < f->slices; i++) here[i] = (uint32_t)i;
   for (int64_t run = 1; run < f->slices; run *= 2) {
@@ -151,7 +151,7 @@ static bool pass_fill(const ps_fold *f, combine_pass *p) {
             p->columns && p->totals && roster_expect(&p->roster, f->keys_known);
   if (ok) {
     p->slices = f->slices;
-    place_entries(f, p, sort_slices(f, order), of_slice, place);
+    place_entries(f, p, fold_sort_slices(f, order), of_slice, place);
     ok = pass_columns(f, p, place);
   }
   memory_free(order);
