@@ -255,6 +255,7 @@ ps_code ps_fold_get_partials(ps_fold *f, int64_t from, int64_t most, struct Arro
 
 ps_code ps_fold_get_keys(const ps_fold *f, struct ArrowArray *out) {
   if (f->broken) return PS_CLOSED;
+  assert(f->keys_known > 0);
   bool *is_bytes = memory_new((size_t)(1 + f->keys) * sizeof *is_bytes);
   if (!is_bytes) return PS_NO_MEMORY;
   for (int32_t i = 1; i <= f->keys; i++) is_bytes[i] = type_is_bytes(f->column_types[i]);

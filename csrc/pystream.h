@@ -373,7 +373,7 @@ ps_code ps_fold_add_partials(ps_fold *fold, const struct ArrowArray *partials, i
 /* Up to `most` entries from number `from` on as partials; they stay. PS_END: there are no more. */
 ps_code ps_fold_get_partials(ps_fold *fold, int64_t from, int64_t most, struct ArrowArray *out);
 
-/* The keys met, as rows: their numbers, 0, 1, 2, ..., and the key columns. */
+/* The keys met, of which there must be some, as rows: their numbers, 0, 1, 2, ..., and the key columns. */
 ps_code ps_fold_get_keys(const ps_fold *fold, struct ArrowArray *out);
 
 /* All entries in few bytes, shard by shard (fold_pack.c); `shards` has the shard of each key by number. The fold must

@@ -3,7 +3,7 @@
     fold = PackedFold(query, schema, shards=2, shard_of=...)      # as Fold; gives parcels, each for one shard
     combine = PackedCombine(query, schema)                        # who gets all parcels of a shard
     combine.take(parcel)
-    for windows in combine.finish():                              # those of Combine
+    for windows in combine.finish():                              # those of Combine; or advance
         ...
 
 A parcel is bytes: its keys as an Arrow batch, once each, and blocks of partials in the order of time that refer to them
@@ -27,7 +27,7 @@ from pystream.errors import PartialError
 from pystream.partials import MAX_BYTES, Combine, Folding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -63,6 +63,8 @@ class PackedFold(Folding[Parcel]):
         self._shard_of = shard_of or (lambda keys: np.zeros(keys.num_rows, np.uint16))
 
     def _export(self) -> Iterator[Parcel]:
+        if not self._handle.entries:
+            return
         keys = self._partials.keys(self._handle)
         shards = self._shard_of(keys)
         ordered = keys.take(pa.array(np.argsort(shards, kind="stable")))
@@ -76,9 +78,15 @@ class PackedCombine(Combine):
     """A Combine for parcels."""
 
     def __init__(
-        self, query: Query, schema: pa.Schema, stream: str | None = None, position: str | None = None
+        self,
+        query: Query,
+        schema: pa.Schema,
+        stream: str | None = None,
+        position: str | None = None,
+        start: int = 0,
+        held: Iterable[pa.RecordBatch] = (),
     ) -> None:
-        super().__init__(query, schema, stream, position)
+        super().__init__(query, schema, stream, position, start, held)
         self._parcels: list[tuple[Any, memoryview]] = []  # the numbers of its keys, its bytes
         self._blocks: list[tuple[int, int, int, int]] = []  # begin, number of the parcel, from where to where it lies
 
@@ -106,16 +114,19 @@ class PackedCombine(Combine):
             at += length
         return blocks
 
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """Everything is in: give all windows, as they are asked for."""
-        blocks = sorted(self._blocks)
+    def _windows(self, until: int | None, *, forget: bool = True) -> Iterator[pa.RecordBatch]:
+        """Take the parcels in, band by band, and give the windows that are complete on the way; then all others."""
+        with self._lock:
+            blocks, self._blocks = sorted(self._blocks), []
         for begin, end in pairwise([*range(0, len(blocks), BAND_BLOCKS), len(blocks)]):
             for number, own in groupby(sorted(blocks[begin:end], key=lambda b: b[1:]), key=lambda b: b[1]):
                 ranges = list(own)
                 self._join(number, ranges[0][2], ranges[-1][3])
-            if end < len(blocks):
-                yield from self._windows(blocks[end][0], forget=False)
-        yield from self._windows(None, forget=False)
+            if end < len(blocks):  # keys are not forgotten: the parcels know their numbers
+                after = blocks[end][0]
+                yield from super()._windows(after if until is None else min(after, until), forget=False)
+        self._parcels.clear()
+        yield from super()._windows(until, forget=forget)
 
     def _join(self, number: int, begin: int, end: int) -> None:
         """Take in blocks of a parcel that lie side by side."""

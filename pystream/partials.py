@@ -396,7 +396,10 @@ class _Partials:
     def keys(self, handle: _native.FoldHandle) -> pa.RecordBatch:
         """The keys that a fold has met, by number; the first column takes no room, it says how many there are."""
         fields = self.fields[1 : 1 + len(self.query.key)]
-        wire = handle.get_keys(pa.schema([("", pa.int64()), *((f.name, wire_type(f.type)) for f in fields)]))
+        try:
+            wire = handle.get_keys(pa.schema([("", pa.int64()), *((f.name, wire_type(f.type)) for f in fields)]))
+        except _native.Fault:
+            raise ClosedError("the fold has failed before and cannot go on") from None
         arrays = [from_wire(array, f.type) for array, f in zip(wire.columns[1:], fields, strict=True)]
         return pa.RecordBatch.from_arrays([pa.nulls(wire.num_rows), *arrays], schema=self.key_schema)
 

@@ -92,7 +92,7 @@ class Phases:
         """Make what folds the rows of a task."""
         place = self.stream, self.position
         key = self.query.key
-        return PackedFold(self.query, self.schema, *place, shards=shards, shard_of=lambda b: _shards(b, key, shards))
+        return PackedFold(self.query, self.schema, *place, shards=shards, shard_of=lambda b: shards_of(b, key, shards))
 
     def combine(self, start: int = 0) -> Combine:
         """Make what combines the partial aggregates of some keys, or the rows of some windows from `start` on."""
@@ -147,7 +147,7 @@ def by_shard(batch: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> It
     """The rows of each shard that has some, with its label; rows with equal keys are in the same one."""
     ordered, ends = batch, [0, batch.num_rows]
     if len(labels) > 1:
-        numbers = _shards(batch, key, len(labels))
+        numbers = shards_of(batch, key, len(labels))
         ordered = batch.take(pa.array(np.argsort(numbers, kind="stable")))
         ends = [0, *np.cumsum(np.bincount(numbers, minlength=len(labels))).tolist()]
     for label, (begin, end) in zip(labels, pairwise(ends), strict=True):
@@ -179,7 +179,7 @@ def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
         raise PystreamError(f"chunks of {len(waiting)} batches of partial aggregates are missing")
 
 
-def _shards(batch: pa.RecordBatch, key: Sequence[str], shards: int) -> NDArray[np.uint16]:
+def shards_of(batch: pa.RecordBatch, key: Sequence[str], shards: int) -> NDArray[np.uint16]:
     """The shard of each row, the same for equal keys whatever the batch."""
     hashes = np.zeros(batch.num_rows, np.uint64)
     for name in key:
