@@ -276,9 +276,7 @@ def make_files(spark: SparkSession, path: str, rows: int, span_s: int | None = N
 
 
 def date_files(path: str) -> None:
-    """Date the files in the order of their names, a second apart: a stream of files comes in the order of dates, and
-    files that were written side by side have theirs by chance.
-    """
+    """Date the files in the order of their names: a stream of files comes by date, and tasks write side by side."""
     files = sorted(Path(path).glob("*.parquet"))
     first_s = files[0].stat().st_mtime - len(files)
     for i, file in enumerate(files):

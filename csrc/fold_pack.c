@@ -214,8 +214,7 @@ static bool next_block(packed *rest, packed *block, int64_t *rows) {
   return true;
 }
 
-static ps_code join_blocks(ps_fold *f, const uint32_t *numbers, int64_t keys, packed rest, reader *r,
-                           ps_fault *fault) {
+static ps_code join_blocks(ps_fold *f, const uint32_t *numbers, int64_t keys, packed rest, reader *r, ps_fault *fault) {
   while (rest.length > 0) {
     packed block;
     *fault = (ps_fault){.aggregate = -1, .code = PS_BAD_PACK};

@@ -23,9 +23,9 @@ static int64_t width_of(uint64_t range) {
   return range <= UINT8_MAX ? 1 : range <= UINT16_MAX ? 2 : range <= UINT32_MAX ? 4 : 8;
 }
 
-#define NARROW(type)                            \
-  for (int64_t i = 0; i < n; i++) {             \
-    type above = (type)(x[i] - least);          \
+#define NARROW(type)                                              \
+  for (int64_t i = 0; i < n; i++) {                               \
+    type above = (type)(x[i] - least);                            \
     memcpy(to + i * (int64_t)sizeof above, &above, sizeof above); \
   }
 
@@ -121,11 +121,11 @@ static const uint8_t *take(packed *from, int64_t length) {
   return data;
 }
 
-#define WIDEN(type)                                                 \
-  for (int64_t i = 0; i < n; i++) {                                 \
-    type above;                                                     \
-    memcpy(&above, at + i * (int64_t)sizeof above, sizeof above);   \
-    x[i] = least + above;                                           \
+#define WIDEN(type)                                               \
+  for (int64_t i = 0; i < n; i++) {                               \
+    type above;                                                   \
+    memcpy(&above, at + i * (int64_t)sizeof above, sizeof above); \
+    x[i] = least + above;                                         \
   }
 
 bool unpack_words(packed *from, uint64_t *x, int64_t n) {

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 FILE, ROW = "__file", "__row"
 ROW_BITS = 40
 
-#: Files looked at side by side where most of the time is waiting for the file system; threads only cost where it is not.
+#: Files looked at side by side where most of the time is waiting for the file system.
 LOOKERS = 16
 
 #: A row for each task: the window starts that it gives, and the parts of files to read for them.
@@ -98,7 +98,8 @@ def look(
 ) -> tuple[Source, list[Piece]]:
     """What the driver learns from the files: how to read them, and their pieces in the order of paths."""
     files, listed = list_files(path, filesystem)
-    with ThreadPoolExecutor(1 if isinstance(files, fs.LocalFileSystem) else LOOKERS) as pool:
+    lookers = 1 if isinstance(files, fs.LocalFileSystem) else LOOKERS  # where nothing is waited for, threads only cost
+    with ThreadPoolExecutor(lookers) as pool:
         names = _names(files, listed[0], format)
         columns = columns_used([*names, *({FILE, ROW} & {*order})], query, order, listed[0].path)
         looked = list(pool.map(lambda file: _look_at(files, file, format, columns, query.ts), listed))
@@ -241,8 +242,7 @@ def _numbered(shared: list[splits.Split]) -> Callable[[Iterator[pa.RecordBatch]]
 def task_table(shared: list[splits.Split]) -> pa.Table:
     """The tasks as rows."""
     rows = [
-        {"begin": split.begin, "end": split.end, "parts": [asdict(part) for part in split.parts()]}
-        for split in shared
+        {"begin": split.begin, "end": split.end, "parts": [asdict(part) for part in split.parts()]} for split in shared
     ]
     return pa.Table.from_pylist(rows, schema=TASKS)
 

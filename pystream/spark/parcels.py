@@ -1,7 +1,8 @@
 """How rows travel from the partitions of a streaming DataFrame to the shards; knows Arrow and nothing of Spark.
 
 Rows go in parcels of Arrow bytes, so neither Spark's shuffle nor pandas sees single rows, and every value arrives as
-the bits that it was. Where the query allows, rows are folded first and packed partial aggregates go (pystream/packed.py).
+the bits that it was. Where the query allows, rows are folded first, and packed partial aggregates go
+(pystream/packed.py).
 
 A key belongs to one shard; a shard sees only its own rows, but the marks of all: with every micro-batch each partition
 tells each shard the least and the greatest timestamp it has of every stream.

@@ -156,7 +156,7 @@ def by_shard(batch: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> It
 
 
 def _chunks(label: int, packed: bytes) -> pa.RecordBatch:
-    edges = np.append(np.arange(0, len(packed), CHUNK_BYTES, np.int32), np.int32(len(packed)))
+    edges = np.array([*range(0, len(packed), CHUNK_BYTES), len(packed)], np.int32)
     n = len(edges) - 1
     parts = pa.BinaryArray.from_buffers(pa.binary(), n, [None, pa.py_buffer(edges), pa.py_buffer(packed)])
     columns = [[label] * n, [secrets.randbits(63)] * n, range(n), [n] * n]

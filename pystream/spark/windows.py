@@ -1,7 +1,7 @@
 """The windows of one shard between and during micro-batches, in the two ways that there are.
 
-`Folded`: rows come as packed partial aggregates (pystream/packed.py), which carry all that matters of the rows' order, so
-nothing waits and the state is one partial per slice and key. For all functions but those of users.
+`Folded`: rows come as packed partial aggregates (pystream/packed.py), which carry all that matters of the rows'
+order, so nothing waits and the state is one partial per slice and key. For all functions but those of users.
 
 `Ordered`: user code takes the rows one by one, in the order (ts, stream, position). Rows below the frontier go into an
 operator, the others wait: a later micro-batch may bring rows that come before them. The state is the operator's
