@@ -27,7 +27,7 @@ from pystream.spark.columns import columns_used, has_udf, order_columns
 from pystream.spark.formats import BY_NAME, Piece, naming
 from pystream.spark.listing import File, Path, format_of, list_files
 from pystream.spark.phases import Phases
-from pystream.spark.types import result_type, spark_schema, to_spark
+from pystream.spark.types import spark_schema, to_spark
 from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def aggregate_files(
         rows = from_arrow_schema(spark_schema(source.schema))
         read = frame.mapInArrow(lambda batches: source.spark_rows(own(batches)), rows)
         return aggregate(read, query, stream, position)
-    out = result_type(query, phases.out_schema)
+    out = from_arrow_schema(spark_schema(phases.out_schema))
     if ranges is not None:
         return frame.mapInArrow(lambda batches: windows(phases, source, own(batches)), out)
     return phases.shuffle(frame, lambda batches: source.rows(own(batches)))

@@ -23,7 +23,7 @@ from pystream.errors import PystreamError
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine
 from pystream.plan import Plan
-from pystream.spark.types import result_type, to_spark
+from pystream.spark.types import spark_schema, to_spark
 from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Phases:
         labels = shard_labels(min(partitions, SHARDS_MAX) if self.query.key else 1)
         packed = frame.mapInArrow(lambda batches: self.packed(rows(batches), labels), from_arrow_schema(PACKED))
         together = packed.repartition("shard") if self.query.key else packed.repartition(1)
-        return together.drop("shard").mapInArrow(self.windows, result_type(self.query, self.out_schema))
+        return together.drop("shard").mapInArrow(self.windows, from_arrow_schema(spark_schema(self.out_schema)))
 
     def fold(self, shards: int) -> PackedFold:
         """Make what folds the rows of a task."""

@@ -28,7 +28,7 @@ from pystream.spark.columns import columns_used, order_columns
 from pystream.spark.parcels import PARCELS, Layout, Saved, pack, to_bytes, unpack
 from pystream.spark.phases import SHARDS_MAX
 from pystream.spark.shards import COUNTS, Shard
-from pystream.spark.types import result_type, to_spark
+from pystream.spark.types import spark_schema, to_spark
 from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _check_runs(layout: Layout) -> None:
 
 
 def _out(layout: Layout) -> StructType:
-    return result_type(layout.query, _out_schema(layout.query, layout.schema))
+    return from_arrow_schema(spark_schema(_out_schema(layout.query, layout.schema)))
 
 
 # ---- on the executors ----

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from pystream.errors import SchemaError
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
-    from pystream.query import Query
 
 #: The narrowest type of Spark's that holds every value, as Spark's own parquet reader has it.
 _WIDER = {
@@ -45,13 +37,6 @@ def spark_type(type: pa.DataType) -> pa.DataType:
 def spark_schema(schema: pa.Schema) -> pa.Schema:
     """The schema in Spark's types."""
     return pa.schema([pa.field(f.name, spark_type(f.type)) for f in schema])
-
-
-def result_type(query: Query, schema: pa.Schema) -> StructType:
-    """Spark's type of a result with this schema. It need not look for nulls, row by row, where there are none."""
-    never = {"ts", *(name for name, a in query.aggregates.items() if a.function == "count")}
-    fields = [field.with_nullable(field.name not in never) for field in spark_schema(schema)]
-    return from_arrow_schema(pa.schema(fields))
 
 
 def to_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
