@@ -275,6 +275,14 @@ def make_files(spark: SparkSession, path: str, rows: int, span_s: int | None = N
         generate(spark, "EC", path, tuples=rows, span_s=span_s)
 
 
+def date_files(path: str) -> None:
+    """Date the files in the order of their names: a stream of files comes by date, and tasks write side by side."""
+    files = sorted(Path(path).glob("*.parquet"))
+    first_s = files[0].stat().st_mtime - len(files)
+    for i, file in enumerate(files):
+        os.utime(file, (first_s + i, first_s + i))
+
+
 def shuffle_files(path: str, out: str) -> None:
     """Write the rows of the files in random order, into as many files."""
     if Path(out).exists():
@@ -291,7 +299,9 @@ def contest(spark: SparkSession, arguments: argparse.Namespace, folder: str) -> 
     """Everyone on the same files."""
     path, unsorted = f"{folder}/rows-{arguments.rows}", f"{folder}/unsorted-{arguments.rows}"
     make_files(spark, path, arguments.rows, arguments.span)
-    if not arguments.streaming:
+    if arguments.streaming:
+        date_files(path)
+    else:
         shuffle_files(path, unsorted)
     results = []
     for id in arguments.queries.split(","):

@@ -58,8 +58,8 @@ void combine_end(ps_fold *f) {
   f->pass = NULL;
 }
 
-/* Sorts the numbers of the slices by where they begin, merging runs of 1, 2, 4, ...; `order` has twice the room. */
-static uint32_t *sort_slices(const ps_fold *f, uint32_t *order) {
+/* Merges runs of 1, 2, 4, ... */
+uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order) {
   uint32_t *here = order, *there = order + f->slices;
   for (int64_t i = 0; i < f->slices; i++) here[i] = (uint32_t)i;
   for (int64_t run = 1; run < f->slices; run *= 2) {
@@ -126,7 +126,7 @@ static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *plac
     const partial_kind *kind = p->kinds[a] = partial_kind_of(&f->functions.each[a]);
     p->stacked |= kind->stacked;
     if (!kind->size) continue;
-    p->columns[a] = memory_new(n * kind->size);
+    p->columns[a] = memory_resize(NULL, n * kind->size); /* all of it is written below */
     p->totals[a].total = memory_new(keys * kind->size);
     if (kind->stacked) p->totals[a].front = memory_new(keys * kind->size);
     if (!p->columns[a] || !p->totals[a].total || (kind->stacked && !p->totals[a].front)) return false;
@@ -137,12 +137,12 @@ static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *plac
 
 static bool pass_fill(const ps_fold *f, combine_pass *p) {
   size_t n = (size_t)f->n + 1, slices = (size_t)f->slices + 1, functions = (size_t)f->functions.n;
-  uint32_t *order = memory_new(2 * slices * sizeof *order), *place = memory_new(n * sizeof *place);
+  uint32_t *order = memory_new(2 * slices * sizeof *order), *place = memory_resize(NULL, n * sizeof *place);
   int64_t *of_slice = memory_new(slices * sizeof *of_slice);
   p->begin = memory_new(slices * sizeof *p->begin);
   p->from = memory_new(slices * sizeof *p->from);
-  p->keys = memory_new(n * sizeof *p->keys);
-  p->rows = memory_new(n * sizeof *p->rows);
+  p->keys = memory_resize(NULL, n * sizeof *p->keys);
+  p->rows = memory_resize(NULL, n * sizeof *p->rows);
   p->rows_of = memory_new(((size_t)f->keys_known + 1) * sizeof *p->rows_of);
   p->kinds = memory_new(functions * sizeof *p->kinds);
   p->columns = memory_new(functions * sizeof *p->columns);
@@ -151,7 +151,7 @@ static bool pass_fill(const ps_fold *f, combine_pass *p) {
             p->columns && p->totals && roster_expect(&p->roster, f->keys_known);
   if (ok) {
     p->slices = f->slices;
-    place_entries(f, p, sort_slices(f, order), of_slice, place);
+    place_entries(f, p, fold_sort_slices(f, order), of_slice, place);
     ok = pass_columns(f, p, place);
   }
   memory_free(order);

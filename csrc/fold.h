@@ -3,7 +3,8 @@
  *
  * Ours, not in the paper. Where rows lie on many machines, each folds its own into entries, only the entries travel,
  * and whoever has all entries of a key combines them into its windows: fold_rows.c takes rows in, fold_partials.c puts
- * entries out as rows of Arrow columns ("partials"), fold_join.c takes them in again, combine.c makes the windows.
+ * entries out as rows of Arrow columns ("partials"), fold_join.c takes them in again, fold_pack.c does both with bytes,
+ * and combine.c makes the windows.
  *
  *   begin    slice number -> where the slice begins; slices are numbered 0, 1, 2, ... as they are met
  *   entry    [slice 0, key 17: 3 rows] [slice 0, key 4: 1 row] [slice 1, key 17: 2 rows] ...   as they are met
@@ -28,6 +29,7 @@
 #include "aggregate.h"
 #include "edges.h"
 #include "key_number.h"
+#include "output.h"
 #include "partial.h"
 
 #ifdef PYSTREAM_SMALL
@@ -185,6 +187,26 @@ static inline bool fold_is_placed(const aggregate *a) { return a->function == PS
 
 int32_t fold_columns_of(const fold_column *c);
 bool fold_init_partials(ps_fold *f);
+
+/* Entries, or keys, as rows to come. */
+typedef struct {
+  const ps_fold *f;
+  const uint32_t *order; /* the entries; NULL: those from number `from` on */
+  int64_t from, n;
+  bool keys; /* keys from that number on instead */
+  out_rows *rows;
+} fold_output;
+
+/* The columns of partials, and entries as rows of them, without the key columns. False when out of memory. */
+bool fold_init_output(const ps_fold *f, out_rows *rows);
+bool fold_put(const fold_output *o);
+
+/* Takes partials in, whose columns are those; `numbers` are those of their keys, or NULL: the key columns say it
+   (fold_join.c). */
+ps_code fold_join(ps_fold *f, const batch *b, bool held, const uint32_t *numbers, ps_fault *fault);
+
+/* The numbers of the slices by where they begin, in `order` or behind it: it has room for twice as many (combine.c). */
+uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order);
 
 /* The fold changes: the windows that were being put out have to be gathered again (combine.c). */
 void combine_end(ps_fold *f);

@@ -147,6 +147,7 @@ static bool check_partials(const intake *in, bool held) {
 /* A block of rows of a batch; every slice is in some window, so no row is left out. */
 typedef struct {
   const batch *b;
+  const uint32_t *numbers; /* of the batch's keys */
   int64_t row, rows;
   fold_picked all;
 } block;
@@ -194,6 +195,14 @@ static fold_place place_at(const block *k, int32_t from, int64_t row) {
                       number_at(k->b, from + 2, row)};
 }
 
+static ps_code twice(const block *k, int32_t from, int64_t row, ps_fault *fault) {
+  fault->row = row;
+  fault->ts = number_at(k->b, from, row);
+  fault->stream = number_at(k->b, from + 1, row);
+  fault->position = number_at(k->b, from + 2, row);
+  return PS_TWICE;
+}
+
 static ps_code join_placed(const aggregate *a, placed_state *states, const block *k, int32_t from, ps_fault *fault) {
   const column *c = &k->b->columns[from];
   for (int64_t i = 0; i < k->rows; i++) {
@@ -204,8 +213,7 @@ static ps_code join_placed(const aggregate *a, placed_state *states, const block
     fold_outcome outcome = fold_compete(&s->place, &place, a->function == PS_FIRST);
     if (outcome == FOLD_REPLACED) s->bits = column_bits(c, row);
     if (outcome != FOLD_TWICE) continue;
-    fault->row = row;
-    return PS_TWICE;
+    return twice(k, from + 1, row, fault);
   }
   return PS_OK;
 }
@@ -227,8 +235,7 @@ static ps_code join_strings(ps_fold *f, const fold_column *c, const block *k, in
     }
     if (outcome == FOLD_REPLACED && !fold_keep_string(f, s, x)) return PS_NO_MEMORY;
     if (outcome != FOLD_TWICE) continue;
-    fault->row = row;
-    return PS_TWICE;
+    return twice(k, from + 1, row, fault);
   }
   return PS_OK;
 }
@@ -252,7 +259,7 @@ static ps_code join_column(ps_fold *f, const fold_column *c, const block *k, int
 static ps_code join_block(ps_fold *f, block *k, ps_fault *fault) {
   if (!fold_reserve(f)) return PS_NO_MEMORY;
   const column *slice = &k->b->columns[0];
-  fold_find(f, (const int64_t *)slice->values + slice->first + k->row, f->numbers.numbers + k->row, k->rows, &k->all);
+  fold_find(f, (const int64_t *)slice->values + slice->first + k->row, k->numbers + k->row, k->rows, &k->all);
   assert(k->all.n == k->rows);
   for (int64_t i = 0; i < k->rows; i++) {
     int64_t rows = number_at(k->b, 1 + f->keys, k->row + i);
@@ -268,14 +275,15 @@ static ps_code join_block(ps_fold *f, block *k, ps_fault *fault) {
   return code;
 }
 
-static ps_code join_batch(ps_fold *f, const batch *b, bool held, ps_fault *fault) {
+ps_code fold_join(ps_fold *f, const batch *b, bool held, const uint32_t *numbers, ps_fault *fault) {
   intake in = {f, b, fault};
   *fault = (ps_fault){0};
   if (!check_partials(&in, held)) return PS_CORRUPT;
   combine_end(f);
-  if (!fold_number_keys(f, b)) return PS_NO_MEMORY;
+  if (!numbers && !fold_number_keys(f, b)) return PS_NO_MEMORY;
   block k;
   k.b = b;
+  k.numbers = numbers ? numbers : f->numbers.numbers;
   for (k.row = 0; k.row < b->rows; k.row += k.rows) {
     k.rows = b->rows - k.row < FOLD_BLOCK ? b->rows - k.row : FOLD_BLOCK;
     ps_code code = join_block(f, &k, fault);
@@ -289,7 +297,7 @@ ps_code ps_fold_add_partials(ps_fold *f, const struct ArrowArray *partials, int3
   if (f->broken) return PS_CLOSED;
   batch *b = batch_new(partials, f->partial_columns, f->partial_types);
   if (!b) return PS_NO_MEMORY;
-  ps_code code = join_batch(f, b, held != 0, fault);
+  ps_code code = fold_join(f, b, held != 0, NULL, fault);
   batch_free(b); /* the buffers stay the caller's */
   return code;
 }

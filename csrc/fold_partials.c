@@ -66,19 +66,20 @@ static void put_wide(uint8_t *to, const exact_sum_wide *w) {
 
 /* ---- out ---- */
 
-/* Entries [from, to) as rows to come. */
-typedef struct {
-  const ps_fold *f;
-  int64_t from, n;
-  out_rows *rows;
-} output;
+typedef fold_output output;
+
+static inline int64_t entry_at(const output *o, int64_t i) { return o->order ? o->order[i] : o->from + i; }
+
+static uint32_t number_at(const output *o, int64_t i) {
+  return o->keys ? (uint32_t)(o->from + i) : (uint32_t)o->f->entry[entry_at(o, i)].pair;
+}
 
 static bool put_key(const output *o, int32_t which) {
   bool strings = type_is_bytes(o->f->column_types[which]);
   uint64_t *out = strings ? NULL : out_reserve(o->rows, which, o->n);
   if (!strings && !out) return false;
   for (int64_t i = 0; i < o->n; i++) {
-    const uint8_t *at = key_table_at(&o->f->table, (uint32_t)o->f->entry[o->from + i].pair)->data;
+    const uint8_t *at = key_table_at(&o->f->table, number_at(o, i))->data;
     key_part part = {0};
     for (int32_t k = 1; k <= which; k++) at = key_decode(at, o->f->column_types[k], &part);
     if (strings) {
@@ -98,10 +99,14 @@ static bool put_entries(const output *o) {
   uint64_t *begin = out_reserve(o->rows, 0, o->n), *count = out_reserve(o->rows, rows, o->n);
   if (!begin || !count) return false;
   for (int64_t i = 0; i < o->n; i++) {
-    fold_entry e = o->f->entry[o->from + i];
+    fold_entry e = o->f->entry[entry_at(o, i)];
     begin[i] = o->f->begin[e.pair >> 32];
     count[i] = (uint64_t)e.rows;
   }
+  return true;
+}
+
+static bool put_keys(const output *o) {
   for (int32_t k = 1; k <= o->f->keys; k++) {
     if (!put_key(o, k)) return false;
   }
@@ -111,10 +116,11 @@ static bool put_entries(const output *o) {
 static bool put_integers(const output *o, const integer_state *s, int32_t to) {
   uint64_t *n = out_reserve(o->rows, to, o->n);
   for (int64_t i = 0; n && i < o->n; i++) {
-    n[i] = (uint64_t)s[o->from + i].n;
+    const integer_state *x = &s[entry_at(o, i)];
+    n[i] = (uint64_t)x->n;
     uint8_t *space = out_put_space_at(o->rows, to + 1, i, FOLD_NARROW_BYTES);
     if (!space) return false;
-    put_narrow(space, s[o->from + i].sum);
+    put_narrow(space, x->sum);
   }
   return n != NULL;
 }
@@ -122,7 +128,7 @@ static bool put_integers(const output *o, const integer_state *s, int32_t to) {
 static bool put_floats(const output *o, const float_state *s, int32_t to) {
   uint64_t *n = out_reserve(o->rows, to, o->n);
   for (int64_t i = 0; n && i < o->n; i++) {
-    const float_state *x = &s[o->from + i];
+    const float_state *x = &s[entry_at(o, i)];
     n[i] = (uint64_t)x->n;
     uint8_t *space = out_put_space_at(o->rows, to + 1, i, x->wide ? FOLD_WIDE_BYTES : FOLD_NARROW_BYTES);
     if (!space) return false;
@@ -136,7 +142,7 @@ static bool put_least(const output *o, const fold_column *c, int32_t to) {
   const least_partial *s = c->states;
   uint64_t *out = out_reserve(o->rows, to, o->n), flip = c->a->function == PS_MAX ? UINT64_MAX : 0;
   for (int64_t i = 0; out && i < o->n; i++) {
-    const least_partial *x = &s[o->from + i];
+    const least_partial *x = &s[entry_at(o, i)];
     out[i] = x->present ? value_unordered(x->word ^ flip, c->a->type) : 0;
     if (!x->present && !out_put_null_at(o->rows, to, i)) return false;
   }
@@ -157,7 +163,7 @@ static bool put_places(const output *o, const fold_column *c, int32_t to) {
                             out_reserve(o->rows, to + 2, o->n)};
   if (!out[0] || !out[1] || !out[2]) return false;
   for (int64_t i = 0; i < o->n; i++) { /* the place comes first in both kinds of states */
-    const fold_place *p = (const void *)((const uint8_t *)c->states + (size_t)(o->from + i) * c->size);
+    const fold_place *p = (const void *)((const uint8_t *)c->states + (size_t)entry_at(o, i) * c->size);
     if (!put_place(o, i, p, out, to)) return false;
   }
   return true;
@@ -169,8 +175,9 @@ static bool put_placed(const output *o, const fold_column *c, int32_t to) {
   const placed_state *s = c->states;
   uint64_t *out = out_reserve(o->rows, to, o->n);
   for (int64_t i = 0; out && i < o->n; i++) {
-    out[i] = s[o->from + i].bits;
-    if (!s[o->from + i].place.when && !out_put_null_at(o->rows, to, i)) return false;
+    const placed_state *x = &s[entry_at(o, i)];
+    out[i] = x->bits;
+    if (!x->place.when && !out_put_null_at(o->rows, to, i)) return false;
   }
   return out && put_places(o, c, to + 1);
 }
@@ -178,7 +185,7 @@ static bool put_placed(const output *o, const fold_column *c, int32_t to) {
 static bool put_strings(const output *o, const fold_column *c, int32_t to) {
   const string_state *s = c->states;
   for (int64_t i = 0; i < o->n; i++) {
-    const string_state *x = &s[o->from + i];
+    const string_state *x = &s[entry_at(o, i)];
     uint8_t *space = out_put_space_at(o->rows, to, i, x->length);
     if (!space || (!x->place.when && !out_put_null_at(o->rows, to, i))) return false;
     if (x->length) memcpy(space, fold_string(o->f, x), (size_t)x->length);
@@ -193,7 +200,7 @@ static bool put_column(const output *o, const fold_column *c, int32_t to) {
     case FOLD_ROWS: return true;
     case FOLD_COUNT:
       out = out_reserve(o->rows, to, o->n);
-      if (out) memcpy(out, counts + o->from, (size_t)o->n * sizeof *out);
+      for (int64_t i = 0; out && i < o->n; i++) out[i] = (uint64_t)counts[entry_at(o, i)];
       return out != NULL;
     case FOLD_INTEGER: return put_integers(o, c->states, to);
     case FOLD_FLOAT: return put_floats(o, c->states, to);
@@ -204,7 +211,7 @@ static bool put_column(const output *o, const fold_column *c, int32_t to) {
   return false;
 }
 
-static bool put_all(const output *o) {
+bool fold_put(const output *o) {
   int32_t to = 2 + o->f->keys;
   bool ok = put_entries(o);
   for (int32_t i = 0; ok && i < o->f->functions.n; i++) {
@@ -214,13 +221,23 @@ static bool put_all(const output *o) {
   return ok;
 }
 
-static bool init_output(const ps_fold *f, out_rows *rows) {
+bool fold_init_output(const ps_fold *f, out_rows *rows) {
   bool *is_bytes = memory_new((size_t)f->partial_columns * sizeof *is_bytes);
   if (!is_bytes) return false;
   for (int32_t i = 0; i < f->partial_columns; i++) is_bytes[i] = type_is_bytes(f->partial_types[i]);
   bool ok = out_rows_init(rows, f->partial_columns, is_bytes);
   memory_free(is_bytes);
   return ok;
+}
+
+static ps_code hand_over(const output *o, bool ok, struct ArrowArray *out) {
+  if (ok) {
+    out_end_rows(o->rows, o->n);
+    ok = out_rows_shell(o->rows, out);
+  }
+  if (ok) out_rows_move(o->rows, out);
+  out_rows_free(o->rows);
+  return ok ? PS_OK : PS_NO_MEMORY;
 }
 
 ps_code ps_fold_get_partials(ps_fold *f, int64_t from, int64_t most, struct ArrowArray *out) {
@@ -231,14 +248,23 @@ ps_code ps_fold_get_partials(ps_fold *f, int64_t from, int64_t most, struct Arro
   }
   if (from >= f->n) return PS_END;
   out_rows rows;
-  if (!init_output(f, &rows)) return PS_NO_MEMORY;
-  output o = {f, from, f->n - from < most ? f->n - from : most, &rows};
-  bool ok = put_all(&o);
-  if (ok) {
-    out_end_rows(&rows, o.n);
-    ok = out_rows_shell(&rows, out);
-  }
-  if (ok) out_rows_move(&rows, out);
-  out_rows_free(&rows);
-  return ok ? PS_OK : PS_NO_MEMORY;
+  if (!fold_init_output(f, &rows)) return PS_NO_MEMORY;
+  output o = {.f = f, .from = from, .n = f->n - from < most ? f->n - from : most, .rows = &rows};
+  return hand_over(&o, fold_put(&o) && put_keys(&o), out);
+}
+
+ps_code ps_fold_get_keys(const ps_fold *f, struct ArrowArray *out) {
+  if (f->broken) return PS_CLOSED;
+  assert(f->keys_known > 0);
+  bool *is_bytes = memory_new((size_t)(1 + f->keys) * sizeof *is_bytes);
+  if (!is_bytes) return PS_NO_MEMORY;
+  for (int32_t i = 1; i <= f->keys; i++) is_bytes[i] = type_is_bytes(f->column_types[i]);
+  out_rows rows;
+  bool ok = out_rows_init(&rows, 1 + f->keys, is_bytes);
+  memory_free(is_bytes);
+  if (!ok) return PS_NO_MEMORY;
+  output o = {.f = f, .n = f->keys_known, .keys = true, .rows = &rows};
+  uint64_t *numbers = out_reserve(&rows, 0, o.n);
+  for (int64_t i = 0; numbers && i < o.n; i++) numbers[i] = (uint64_t)i;
+  return hand_over(&o, numbers && put_keys(&o), out);
 }

@@ -10,7 +10,7 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 10 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 11 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -118,6 +118,8 @@ typedef struct {
   int32_t aggregate; /* PS_OVERFLOW, PS_UDF_FAILED: index of the aggregate */
   int32_t code;      /* PS_UDF_FAILED: what the user's function gave */
   const void *key;   /* PS_OVERFLOW, PS_UDF_FAILED: the window's key, for ps_operator_fault_key */
+  int64_t stream;    /* PS_TWICE among partials: with `ts` and `position` the place that two rows have */
+  int64_t position;
 } ps_fault;
 
 /* Arrow's C data interface, as published in its specification. */
@@ -351,7 +353,8 @@ typedef enum {
   PS_BAD_ROWS,  /* below 1, or too many */
   PS_BAD_COUNT, /* below 0, or more than there are rows */
   PS_BAD_SUM,   /* not the bytes of a sum, or of none that so many values can have */
-  PS_BAD_PLACE  /* a value without timestamp, stream and position, or a timestamp that is not in the slice */
+  PS_BAD_PLACE, /* a value without timestamp, stream and position, or a timestamp that is not in the slice */
+  PS_BAD_PACK   /* not what packing gives, or of other keys */
 } ps_partial_fault;
 
 /* The query has no PS_UDF and no PS_NATIVE. `stream` and `position` are PS_I64 columns without nulls, or -1. Windows
@@ -369,6 +372,25 @@ ps_code ps_fold_add_partials(ps_fold *fold, const struct ArrowArray *partials, i
 
 /* Up to `most` entries from number `from` on as partials; they stay. PS_END: there are no more. */
 ps_code ps_fold_get_partials(ps_fold *fold, int64_t from, int64_t most, struct ArrowArray *out);
+
+/* The keys met, of which there must be some, as rows: their numbers, 0, 1, 2, ..., and the key columns. */
+ps_code ps_fold_get_keys(const ps_fold *fold, struct ArrowArray *out);
+
+/* All entries in few bytes, shard by shard (fold_pack.c); `shards` has the shard of each key by number. The fold must
+   not change meanwhile. Get gives the bytes of a shard, until the next call; NULL: it has none. */
+typedef struct ps_pack ps_pack;
+ps_code ps_pack_new(ps_fold *fold, const uint16_t *shards, int32_t count, ps_pack **out);
+void ps_pack_free(ps_pack *pack);
+ps_code ps_pack_get(ps_pack *pack, int32_t shard, const uint8_t **data, int64_t *length);
+
+/* The numbers that keys have in this fold, from now on: rows as ps_fold_get_keys gives them, their first column does
+   not count. */
+ps_code ps_fold_number_keys(ps_fold *fold, const struct ArrowArray *keys, uint32_t *numbers);
+
+/* Takes in what was packed: whole blocks, whose keys have these numbers here. PS_CORRUPT: what comes before has been
+   taken, and all later calls but free answer PS_CLOSED. */
+ps_code ps_fold_add_packed(ps_fold *fold, const uint32_t *numbers, int64_t keys, const uint8_t *data, int64_t length,
+                           ps_fault *fault);
 
 /* The windows that end at `until` (UINT64_MAX: all) or before, each once and in order: ts, keys, aggregates; whole
    windows until there are `most` rows. PS_END: there are no more, and entries that no later window needs are dropped.

@@ -12,7 +12,10 @@ import pyarrow as pa
 from pystream import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from pystream.plan import AggregatePlan
 
@@ -23,7 +26,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 10
+ABI = 11
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -62,6 +65,7 @@ class Fault(Exception):  # noqa: N818 - not an error for users: the operator tur
         self.latest = fault.latest
         self.aggregate = fault.aggregate
         self.user_code = fault.code
+        self.stream, self.position = fault.stream, fault.position
         self.window: pa.RecordBatch | None = None  # start and key of the window, one row
 
 
@@ -499,6 +503,36 @@ class FoldHandle:
         _raise_fault(code, ffi.new("ps_fault *"))
         return _import(out, schema)
 
+    def get_keys(self, schema: pa.Schema) -> pa.RecordBatch:
+        """The keys by number: the first column says it, the others are theirs."""
+        out = _new_array()
+        _raise_fault(lib.ps_fold_get_keys(self._fold, out), ffi.new("ps_fault *"))
+        return _import(out, schema)
+
+    def pack(self, shards: NDArray[np.uint16], count: int) -> Iterator[tuple[int, bytes]]:
+        """All entries as bytes: each shard that has some. `shards` has the shard of each key by number."""
+        out, data, length = ffi.new("ps_pack **"), ffi.new("uint8_t **"), ffi.new("int64_t *")
+        code = lib.ps_pack_new(self._fold, ffi.from_buffer("uint16_t[]", shards), count, out)
+        _raise_fault(code, ffi.new("ps_fault *"))
+        pack = ffi.gc(out[0], lib.ps_pack_free)
+        for shard in range(count):
+            _raise_if_broken(lib.ps_pack_get(pack, shard, data, length))
+            if length[0]:
+                yield shard, ffi.buffer(data[0], length[0])[:]
+
+    def number_keys(self, keys: pa.RecordBatch) -> Any:
+        """The numbers of keys here, for `add_packed`; the first column does not count."""
+        numbers = ffi.new("uint32_t[]", keys.num_rows)
+        _raise_fault(lib.ps_fold_number_keys(self._fold, _exported(keys), numbers), ffi.new("ps_fault *"))
+        return numbers
+
+    def add_packed(self, numbers: Any, packed: memoryview) -> None:
+        """Fold what `pack` gave, whole blocks of it; the keys have these numbers here."""
+        fault = ffi.new("ps_fault *")
+        data = ffi.from_buffer("uint8_t[]", packed)
+        code = lib.ps_fold_add_packed(self._fold, numbers, len(numbers), data, len(packed), fault)
+        _raise_fault(code, fault)
+
     def get_windows(self, until: int | None, most: int, schema: pa.Schema) -> pa.RecordBatch | None:
         """The next windows that end at `until` or before (None: all of them), so many rows or more; None at the end."""
         out, fault = _new_array(), ffi.new("ps_fault *")
@@ -569,4 +603,5 @@ PARTIAL_FAULTS = {
     lib.PS_BAD_COUNT: ("n", "is below 0 or above the number of rows"),
     lib.PS_BAD_SUM: ("sum", "is not the sum of so many values"),
     lib.PS_BAD_PLACE: ("ts", "is not in the slice, or the stream or position is missing"),
+    lib.PS_BAD_PACK: ("pack", "is not what packing gives"),
 }

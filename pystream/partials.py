@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -66,8 +67,11 @@ def partial_schema(
     return _Partials(query, schema, stream, position).schema
 
 
-class Fold:
-    """Folds rows, in any order and of any streams, into one row per (slice, key).
+Given = TypeVar("Given")
+
+
+class Folding(Generic[Given]):
+    """Folds rows, in any order and of any streams, into one partial per (slice, key).
 
     `stream` names the integer column that says which input a row belongs to (None: all belong to one), `position` the
     integer column that orders the rows of one stream with equal timestamps. Only `first` and `last` need them. Rows
@@ -93,15 +97,10 @@ class Fold:
         self._handle = self._partials.handle()
         self._lock = threading.Lock()
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of the partials."""
-        return self._partials.schema
-
-    def add(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    def add(self, batch: pa.RecordBatch) -> list[Given]:
         """Fold the rows of a batch; gives partials, usually none."""
         rows = self._partials.prepare(batch)
-        out: list[pa.RecordBatch] = []
+        out: list[Given] = []
         with self._lock:
             for start in range(0, rows.num_rows, PIECE_ROWS):
                 self._partials.fold(self._handle, rows, start, PIECE_ROWS)
@@ -109,16 +108,32 @@ class Fold:
                     out += self._flush()
         return out
 
-    def finish(self) -> Iterator[pa.RecordBatch]:
+    def finish(self) -> Iterator[Given]:
         """Give all partials that are left; the fold is empty then, and may be used again."""
         with self._lock:
             out = self._flush()
         yield from out
 
-    def _flush(self) -> list[pa.RecordBatch]:
-        out = list(self._partials.export(self._handle))
+    def _flush(self) -> list[Given]:
+        out = list(self._export())
         self._handle.clear()
         return out
+
+    def _export(self) -> Iterator[Given]:
+        """All partials, in the form in which they are given."""
+        raise NotImplementedError
+
+
+class Fold(Folding[pa.RecordBatch]):
+    """A Folding that gives partials as rows of Arrow columns."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the partials."""
+        return self._partials.schema
+
+    def _export(self) -> Iterator[pa.RecordBatch]:
+        return self._partials.export(self._handle)
 
 
 class Combine:
@@ -196,7 +211,7 @@ class Combine:
         """Everything is in: give all windows that are left, as they are asked for."""
         return self._windows(None)
 
-    def _windows(self, until: int | None) -> Iterator[pa.RecordBatch]:
+    def _windows(self, until: int | None, *, forget: bool = True) -> Iterator[pa.RecordBatch]:
         plan = self._partials.plan
         while True:
             with self._lock:
@@ -206,7 +221,8 @@ class Combine:
                 except _native.Fault as fault:
                     raise self._partials.window_error(fault) from None
                 if wire is None:
-                    self._forget_keys()
+                    if forget:
+                        self._forget_keys()
                     return
             yield plan.finish(plan.typed(wire))
 
@@ -377,17 +393,38 @@ class _Partials:
         arrays = [field.load(batch) for field in self.fields]
         return pa.RecordBatch.from_arrays(arrays, self.schema.names)
 
-    def partial_error(self, fault: _native.Fault, batch: pa.RecordBatch) -> PystreamError:
-        """The exception for partials that could not be taken."""
+    def keys(self, handle: _native.FoldHandle) -> pa.RecordBatch:
+        """The keys that a fold has met, by number; the first column takes no room, it says how many there are."""
+        fields = self.fields[1 : 1 + len(self.query.key)]
+        try:
+            wire = handle.get_keys(pa.schema([("", pa.int64()), *((f.name, wire_type(f.type)) for f in fields)]))
+        except _native.Fault:
+            raise ClosedError("the fold has failed before and cannot go on") from None
+        arrays = [from_wire(array, f.type) for array, f in zip(wire.columns[1:], fields, strict=True)]
+        return pa.RecordBatch.from_arrays([pa.nulls(wire.num_rows), *arrays], schema=self.key_schema)
+
+    @property
+    def key_schema(self) -> pa.Schema:
+        """The columns of `keys`."""
+        return pa.schema([("", pa.null()), *(self.schema.field(name) for name in self.query.key)])
+
+    def load_keys(self, keys: pa.RecordBatch) -> pa.RecordBatch:
+        """Keys as C reads them."""
+        arrays = [field.load(keys) for field in self.fields[1 : 1 + len(self.query.key)]]
+        numbers = pa.array(np.zeros(keys.num_rows, np.int64))  # C does not look at them
+        return pa.RecordBatch.from_arrays([numbers, *arrays], self.key_schema.names)
+
+    def partial_error(self, fault: _native.Fault, batch: pa.RecordBatch | None) -> PystreamError:
+        """The exception for partials that could not be taken; without a batch they were packed."""
         if _native.is_closed(fault):
             return ClosedError("it has failed before and cannot go on")
         if _native.is_twice(fault):
-            place = {what: batch.column(f"__{fault.aggregate}_{what}")[fault.row].as_py() for what in _PLACE}
-            return _twice(
-                {self.query.ts: place["ts"], "stream": place["stream"], "position": place["position"]}, self.placed
-            )
+            place = {self.query.ts: fault.ts, "stream": fault.stream, "position": fault.position}
+            return _twice(place, self.placed)
         what, why = _native.PARTIAL_FAULTS[fault.user_code]
         name = f"__{what}" if fault.aggregate < 0 else f"__{fault.aggregate}_{what}"
+        if batch is None:
+            return PartialError(f"packed partials: {name} {why}")
         value = batch.column(name)[fault.row].as_py()
         return PartialError(f"row {fault.row} of the partials: {name} = {_short(value)} {why}")
 

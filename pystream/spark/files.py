@@ -1,7 +1,8 @@
 """`aggregate_files`: a query over files that the executors read themselves, with Arrow. No row crosses into the JVM.
 
-The driver looks at the files and shares them out (splits.py); the DataFrame that Spark runs on has a row for each file
-of each task: its name, the row groups to read, and its size and time, so that a file that has changed since is noticed.
+The driver looks at the files and shares them out (splits.py); the DataFrame that Spark runs on has the number of a task
+in each partition, and what the task has to read goes with its function: the names of files, the row groups, and sizes
+and times, so that a file that has changed since is noticed.
 If the files' statistics allow it, each task gives the windows of a range of time and nothing is shuffled; otherwise
 partial aggregates are (phases.py).
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import fs
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pystream.errors import SchemaError
@@ -29,9 +31,8 @@ from pystream.spark.types import spark_schema, to_spark
 from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from pyarrow import fs
     from pyspark.sql import DataFrame, SparkSession
 
     from pystream.query import Query
@@ -41,15 +42,14 @@ if TYPE_CHECKING:
 FILE, ROW = "__file", "__row"
 ROW_BITS = 40
 
-#: Files looked at side by side: most of the time is waiting for the file system.
+#: Files looked at side by side where most of the time is waiting for the file system.
 LOOKERS = 16
 
-#: What Spark carries, a row for each task: the window starts that it gives, and the parts of files to read for them.
+#: A row for each task: the window starts that it gives, and the parts of files to read for them.
 _FILE = [("number", pa.int32()), ("path", pa.string()), ("size", pa.int64()), ("modified_ns", pa.int64())]
 _PART = [("file", pa.struct(_FILE)), ("groups", pa.list_(pa.int32())), ("until", pa.int64())]
 TASKS = pa.schema(
     [
-        ("split", pa.int32()),
         ("begin", pa.int64()),
         ("end", pa.int64()),
         ("parts", pa.list_(pa.struct(_PART))),
@@ -81,14 +81,16 @@ def aggregate_files(
     phases = Phases(query, source.schema, *(order[1:] or (None, None)))
     tasks = splits.task_count(pieces, spark.sparkContext.defaultParallelism)
     ranges = None if has_udf(query) else splits.by_time(pieces, tasks, *phases.window)
-    frame = _frame(spark, splits.by_size(pieces, tasks) if ranges is None else ranges)
+    shared = splits.by_size(pieces, tasks) if ranges is None else ranges
+    frame, own = spark.range(0, len(shared), 1, len(shared)), _numbered(shared)
     if has_udf(query):
         rows = from_arrow_schema(spark_schema(source.schema))
-        return aggregate(frame.mapInArrow(source.spark_rows, rows), query, stream, position)
+        read = frame.mapInArrow(lambda batches: source.spark_rows(own(batches)), rows)
+        return aggregate(read, query, stream, position)
     out = from_arrow_schema(spark_schema(phases.out_schema))
     if ranges is not None:
-        return frame.mapInArrow(lambda batches: windows(phases, source, batches), out)
-    return phases.shuffle(frame, source.rows)
+        return frame.mapInArrow(lambda batches: windows(phases, source, own(batches)), out)
+    return phases.shuffle(frame, lambda batches: source.rows(own(batches)))
 
 
 def look(
@@ -96,7 +98,8 @@ def look(
 ) -> tuple[Source, list[Piece]]:
     """What the driver learns from the files: how to read them, and their pieces in the order of paths."""
     files, listed = list_files(path, filesystem)
-    with ThreadPoolExecutor(LOOKERS) as pool:
+    lookers = 1 if isinstance(files, fs.LocalFileSystem) else LOOKERS  # where nothing is waited for, threads only cost
+    with ThreadPoolExecutor(lookers) as pool:
         names = _names(files, listed[0], format)
         columns = columns_used([*names, *({FILE, ROW} & {*order})], query, order, listed[0].path)
         looked = list(pool.map(lambda file: _look_at(files, file, format, columns, query.ts), listed))
@@ -223,18 +226,23 @@ class Source:
         return pa.array(np.arange(row, row + batch.num_rows) + (file.number << ROW_BITS))
 
 
-def _frame(spark: SparkSession, shared: list[splits.Split]) -> DataFrame:
-    """The tasks as a DataFrame, each a row in a partition of its own."""
-    frame = spark.createDataFrame(task_table(shared))
-    few = len(shared) <= spark.sparkContext.defaultParallelism  # then Spark makes a partition of each row by itself
-    return frame if few else frame.repartitionById(len(shared), "split")
+def _numbered(shared: list[splits.Split]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What finds the tasks of which it gets the numbers. Each is packed: a task must not unpack those of all others."""
+    table = task_table(shared)
+    packed = [table.slice(i, 1).combine_chunks().to_batches()[0].serialize().to_pybytes() for i in range(len(shared))]
+
+    def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield pa.ipc.read_record_batch(pa.py_buffer(packed[number]), TASKS)
+
+    return own
 
 
 def task_table(shared: list[splits.Split]) -> pa.Table:
     """The tasks as rows."""
     rows = [
-        {"split": i, "begin": split.begin, "end": split.end, "parts": [asdict(part) for part in split.parts()]}
-        for i, split in enumerate(shared)
+        {"begin": split.begin, "end": split.end, "parts": [asdict(part) for part in split.parts()]} for split in shared
     ]
     return pa.Table.from_pylist(rows, schema=TASKS)
 
@@ -264,7 +272,9 @@ def windows(phases: Phases, source: Source, tasks: Iterator[pa.RecordBatch]) -> 
 def _between(batch: pa.RecordBatch, name: str, begin: int, end: int) -> pa.RecordBatch:
     """The rows from one timestamp to before another."""
     ts = batch.column(name).cast(pa.int64())
-    if (begin == 0 and end == splits.FOREVER) or ts.null_count:  # the fold refuses nulls
+    if (begin == 0 and end == splits.FOREVER) or ts.null_count or not batch.num_rows:  # the fold refuses nulls
         return batch
-    inside = pc.and_(pc.greater_equal(ts, begin), pc.less(ts, end))
-    return batch if pc.all(inside).as_py() else batch.filter(inside)
+    least, greatest = (value.as_py() for value in pc.min_max(ts).values())
+    if begin <= least and greatest < end:  # as most are
+        return batch
+    return batch.filter(pc.and_(pc.greater_equal(ts, begin), pc.less(ts, end)))

@@ -30,8 +30,9 @@ def aggregate(
     `stream` names the integer column that says which input a row belongs to, `position` the column that orders the rows
     of one stream with equal timestamps; `first`, `last` and udfs need both, because a DataFrame has no order.
 
-    A session that `session()` did not start does it faster with `spark.sql.execution.arrow.maxBytesPerBatch` set to
-    2147483647: with any other value Spark 4.1 and later measure what goes to Python anew with every row.
+    A session that `session()` did not start does it faster with the settings of session.py that are about Python and
+    Arrow: with any other `spark.sql.execution.arrow.maxBytesPerBatch` than 2147483647 Spark 4.1 and later measure what
+    goes to Python anew with every row, and without `spark.python.unix.domain.socket.enabled` each task waits 40 ms.
 
     The rest is for streaming DataFrames, whose results come in append mode, each row once. A window comes out with the
     micro-batch after which no stream can contribute to it: when every stream has reached the window's end. Within a

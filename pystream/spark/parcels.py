@@ -1,7 +1,8 @@
 """How rows travel from the partitions of a streaming DataFrame to the shards; knows Arrow and nothing of Spark.
 
 Rows go in parcels of Arrow bytes, so neither Spark's shuffle nor pandas sees single rows, and every value arrives as
-the bits that it was. Where the query allows, rows are folded into partial aggregates first.
+the bits that it was. Where the query allows, rows are folded first, and packed partial aggregates go
+(pystream/packed.py).
 
 A key belongs to one shard; a shard sees only its own rows, but the marks of all: with every micro-batch each partition
 tells each shard the least and the greatest timestamp it has of every stream.
@@ -17,9 +18,9 @@ import pyarrow as pa
 
 from pystream import snapshot
 from pystream.errors import DisorderError, PystreamError, SchemaError
-from pystream.partials import Fold
+from pystream.packed import PackedFold, Parcel
 from pystream.plan import Plan
-from pystream.spark.phases import by_shard, shard_labels
+from pystream.spark.phases import by_shard, shard_labels, shards_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,7 +33,7 @@ HELD_BYTES = 1 << 25
 #: Rows that are looked at together: Spark hands over 10,000 at a time, and each time costs as much as so many rows.
 GATHER_ROWS = 1 << 17
 
-#: The form of parcels and states; a checkpoint of another one is refused.
+#: The form of states; a checkpoint of another one is refused.
 FORMAT = 2
 
 MARKS = ["stream", "least", "greatest"]
@@ -94,6 +95,11 @@ class Layout:
         return all(a.function != "udf" for a in self.query.aggregates.values())
 
     @property
+    def packs(self) -> bool:
+        """Whether rows are folded where they lie: late ones have to be sorted out before."""
+        return self.folds and not self.drop_late
+
+    @property
     def place(self) -> tuple[str | None, str | None]:
         """The columns that order rows with equal timestamps, where that matters."""
         return (None, None) if self.position is None else (self.stream, self.position)
@@ -139,19 +145,18 @@ def from_bytes(blob: Any) -> pa.Table:
 
 def pack(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put the rows of a partition into parcels by shard; the last one of each shard carries the marks."""
-    key, labels = layout.query.key, shard_labels(layout.shards)
+    labels = shard_labels(layout.shards)
     bag, marks, rows_in = _Bag(layout), [], 0
     for gathered in _gathered(batches):
         rows = _checked(layout, gathered)
         marks.append(_marks(layout, rows))
         rows_in += rows.num_rows
-        for full in bag.add(rows):
-            yield from (_parcel(label, part) for label, part in by_shard(full, key, labels))
+        yield from (_parcel(labels[shard], part) for shard, part in bag.add(rows))
     if marks:
         merged = to_bytes(merged_marks(marks))
-        rest = {label: part for left in bag.rest() for label, part in by_shard(left, key, labels)}
-        for label in labels:
-            yield _parcel(label, rest.get(label), rows_in if label == labels[0] else 0, merged)
+        rest = dict(bag.rest())
+        for shard, label in enumerate(labels):
+            yield _parcel(label, rest.get(shard), 0 if shard else rows_in, merged)
 
 
 def unpack(parcels: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -175,16 +180,24 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Bag:
-    """What a partition holds: rows or, unless late ones have to be sorted out first, partials."""
+    """What a partition holds: rows or, where they may be folded, partials. Gives the bytes of shards."""
 
     def __init__(self, layout: Layout) -> None:
+        self._layout = layout
         self._fold = None
-        if layout.folds and not layout.drop_late:
-            self._fold = Fold(layout.query, layout.schema, *layout.place, max_bytes=HELD_BYTES)
+        if layout.packs:
+            self._fold = PackedFold(
+                layout.query,
+                layout.schema,
+                *layout.place,
+                shards=layout.shards,
+                shard_of=lambda keys: shards_of(keys, layout.query.key, layout.shards),
+                max_bytes=HELD_BYTES,
+            )
         self._rows: list[pa.RecordBatch] = []
         self._bytes = 0
 
-    def add(self, rows: pa.RecordBatch) -> list[pa.RecordBatch]:
+    def add(self, rows: pa.RecordBatch) -> list[Parcel]:
         """Take rows; gives what has to be sent off, usually nothing."""
         if self._fold is not None:
             return self._fold.add(rows)
@@ -192,15 +205,17 @@ class _Bag:
         self._bytes += rows.nbytes
         return self.rest() if self._bytes > HELD_BYTES else []
 
-    def rest(self) -> list[pa.RecordBatch]:
-        """What is left in it: one batch or none."""
-        left = self._rows if self._fold is None else [*self._fold.finish()]
-        self._rows, self._bytes = [], 0
-        return [pa.concat_batches(left)] if left else []
+    def rest(self) -> list[Parcel]:
+        """What is left in it, once for each shard that has some."""
+        if self._fold is not None:
+            return list(self._fold.finish())
+        rows, self._rows, self._bytes = self._rows, [], 0
+        shards = list(range(self._layout.shards))
+        parts = by_shard(pa.concat_batches(rows), self._layout.query.key, shards) if rows else ()
+        return [(shard, to_bytes(part)) for shard, part in parts]
 
 
-def _parcel(label: int, part: pa.RecordBatch | None, rows_in: int = 0, marks: bytes | None = None) -> pa.RecordBatch:
-    rows = None if part is None else to_bytes(part)
+def _parcel(label: int, rows: bytes | None, rows_in: int = 0, marks: bytes | None = None) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"shard": label, "rows": rows, "rows_in": rows_in, "marks": marks}], PARCELS)
 
 

@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pystream.errors import PystreamError
-from pystream.partials import Combine, Fold, partial_schema
+from pystream.packed import PackedCombine, PackedFold
+from pystream.partials import Combine
 from pystream.plan import Plan
 from pystream.spark.types import spark_schema, to_spark
 from pystream.spark.workers import settle
@@ -87,9 +88,11 @@ class Phases:
         together = packed.repartition("shard") if self.query.key else packed.repartition(1)
         return together.drop("shard").mapInArrow(self.windows, from_arrow_schema(spark_schema(self.out_schema)))
 
-    def fold(self) -> Fold:
+    def fold(self, shards: int) -> PackedFold:
         """Make what folds the rows of a task."""
-        return Fold(self.query, self.schema, self.stream, self.position)
+        place = self.stream, self.position
+        key = self.query.key
+        return PackedFold(self.query, self.schema, *place, shards=shards, shard_of=lambda b: shards_of(b, key, shards))
 
     def combine(self, start: int = 0) -> Combine:
         """Make what combines the partial aggregates of some keys, or the rows of some windows from `start` on."""
@@ -98,20 +101,19 @@ class Phases:
     def packed(self, batches: Iterator[pa.RecordBatch], labels: list[int]) -> Iterator[pa.RecordBatch]:
         """Phase 1, in a task: fold rows, give packed shards."""
         settle()
-        fold = self.fold()
+        fold = self.fold(len(labels))
         for batch in batches:
-            for partials in fold.add(batch):
-                yield from _pack(partials, self.query.key, labels)
-        for partials in fold.finish():
-            yield from _pack(partials, self.query.key, labels)
+            for shard, parcel in fold.add(batch):
+                yield _chunks(labels[shard], parcel)
+        for shard, parcel in fold.finish():
+            yield _chunks(labels[shard], parcel)
 
     def windows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Phase 2, in a task: combine all packed shards of some keys, give the windows."""
         settle()
-        combine = self.combine()
-        schema = partial_schema(self.query, self.schema, self.stream, self.position)
-        for packed in _joined(batches):
-            combine.add(pa.ipc.read_record_batch(pa.py_buffer(packed), schema))
+        combine = PackedCombine(self.query, self.schema, self.stream, self.position)
+        for parcel in _joined(batches):
+            combine.take(parcel)
         for out in combine.finish():
             yield to_spark(out)
 
@@ -141,16 +143,11 @@ def _rotated(value: int, bits: int) -> int:
     return (value << bits | value >> 32 - bits) & WORD
 
 
-def _pack(partials: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> Iterator[pa.RecordBatch]:
-    for label, part in by_shard(partials, key, labels):
-        yield _chunks(label, part.serialize().to_pybytes())
-
-
 def by_shard(batch: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of each shard that has some, with its label; rows with equal keys are in the same one."""
     ordered, ends = batch, [0, batch.num_rows]
     if len(labels) > 1:
-        numbers = _shards(batch, key, len(labels))
+        numbers = shards_of(batch, key, len(labels))
         ordered = batch.take(pa.array(np.argsort(numbers, kind="stable")))
         ends = [0, *np.cumsum(np.bincount(numbers, minlength=len(labels))).tolist()]
     for label, (begin, end) in zip(labels, pairwise(ends), strict=True):
@@ -159,10 +156,12 @@ def by_shard(batch: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> It
 
 
 def _chunks(label: int, packed: bytes) -> pa.RecordBatch:
-    chunks = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
-    n = len(chunks)
-    columns = [[label] * n, [secrets.randbits(63)] * n, range(n), [n] * n, chunks]
-    return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, PACKED, strict=True)], schema=PACKED)
+    edges = np.array([*range(0, len(packed), CHUNK_BYTES), len(packed)], np.int32)
+    n = len(edges) - 1
+    parts = pa.BinaryArray.from_buffers(pa.binary(), n, [None, pa.py_buffer(edges), pa.py_buffer(packed)])
+    columns = [[label] * n, [secrets.randbits(63)] * n, range(n), [n] * n]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, PACKED, strict=False)]
+    return pa.record_batch([*arrays, parts], schema=PACKED)
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
@@ -180,7 +179,7 @@ def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
         raise PystreamError(f"chunks of {len(waiting)} batches of partial aggregates are missing")
 
 
-def _shards(batch: pa.RecordBatch, key: Sequence[str], shards: int) -> NDArray[np.uint16]:
+def shards_of(batch: pa.RecordBatch, key: Sequence[str], shards: int) -> NDArray[np.uint16]:
     """The shard of each row, the same for equal keys whatever the batch."""
     hashes = np.zeros(batch.num_rows, np.uint64)
     for name in key:

@@ -47,14 +47,14 @@ class Shard:
 
     def step(self, parcels: Iterable[bytes], marks: Iterable[bytes], rows_in: int) -> Step:
         """Take a micro-batch: the shard's parcels, the marks of all partitions, and how many rows the parcels have."""
-        tables = [from_bytes(parcel) for parcel in parcels]
         extremes = merged_marks([from_bytes(mark) for mark in marks])
-        kept, late = self._in_time(tables, extremes)
+        packed = list(parcels) if self.layout.packs else []
+        tables, late = self._in_time([] if packed else [from_bytes(parcel) for parcel in parcels], extremes)
         for stream, greatest in zip(extremes["stream"].to_pylist(), extremes["greatest"].to_pylist(), strict=True):
             self.latest[stream] = max(greatest, self._bound(stream))
         frontier = self._frontier()
         windows = windows_of(self.layout, self.saved)
-        out = windows.advance(kept, frontier)
+        out = windows.advance(packed or tables, frontier)
         saved = windows.saved()._replace(
             latest=json.dumps(sorted(self.latest.items())),
             frontier=frontier,

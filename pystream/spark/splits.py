@@ -31,7 +31,8 @@ TASK_BYTES = 4 << 20
 READ_AGAIN_MAX = 1.25
 
 #: By time, a task has so many shares to read at most (and a piece): edges lie where pieces begin, which may be badly.
-UNEVEN_MAX = 2
+#: Below 2, or one of two tasks might have everything.
+UNEVEN_MAX = 1.5
 
 #: Bytes of a band: so few that what comes of them stays in the processor's cache, so many that opening their files once
 #: more costs nothing beside.

@@ -1,7 +1,7 @@
 """The windows of one shard between and during micro-batches, in the two ways that there are.
 
-`Folded`: rows come as partial aggregates (pystream/partials.py), which carry all that matters of the rows' order, so
-nothing waits and the state is one partial per slice and key. For all functions but those of users.
+`Folded`: rows come as packed partial aggregates (pystream/packed.py), which carry all that matters of the rows'
+order, so nothing waits and the state is one partial per slice and key. For all functions but those of users.
 
 `Ordered`: user code takes the rows one by one, in the order (ts, stream, position). Rows below the frontier go into an
 operator, the others wait: a later micro-batch may bring rows that come before them. The state is the operator's
@@ -14,7 +14,7 @@ again gives the same rows.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from pystream import snapshot
 from pystream.errors import SchemaError
 from pystream.operator import Operator
-from pystream.partials import Combine, Fold
+from pystream.packed import PackedCombine
 from pystream.spark.parcels import Layout, Saved, from_bytes, ticks, to_bytes
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ WAIT_S = 0.05
 class Windows(Protocol):
     """What a shard does with its rows."""
 
-    def advance(self, tables: list[pa.Table], frontier: int) -> list[pa.RecordBatch]:
-        """Take rows, or partials; gives the windows that end at the frontier or before. Once only."""
+    def advance(self, parcels: list[Any], frontier: int) -> list[pa.RecordBatch]:
+        """Take rows, or packed partials; gives the windows that end at the frontier or before. Once only."""
 
     def saved(self) -> Saved:
         """The state afterwards."""
@@ -66,23 +66,23 @@ class Folded:
         self._before = saved
         self._partials: list[pa.RecordBatch] = []
         held = from_bytes(saved.windows).to_batches() if saved.windows else []
-        self._combine = Combine(layout.query, layout.schema, *layout.place, start=saved.start, held=held)
+        self._combine = PackedCombine(layout.query, layout.schema, *layout.place, start=saved.start, held=held)
         self._layout = layout
 
-    def advance(self, tables: list[pa.Table], frontier: int) -> list[pa.RecordBatch]:
-        """Take partials, or rows where late ones had to be sorted out first."""
-        for table in self._folded(tables) if self._layout.drop_late else tables:
-            self._combine.add(table)
-        out = list(self._combine.advance(frontier)) if frontier > self._before.frontier else []
+    def advance(self, parcels: list[Any], frontier: int) -> list[pa.RecordBatch]:
+        """Take packed partials, or rows where late ones had to be sorted out first."""
+        for parcel in parcels:
+            if self._layout.packs:
+                self._combine.take(parcel)
+            else:
+                self._add_rows(parcel)
+        out = list(self._combine.advance(max(frontier, 0)))
         self._partials = list(self._combine.held())
         return out
 
-    def _folded(self, tables: list[pa.Table]) -> Iterator[pa.RecordBatch]:
-        fold = Fold(self._layout.query, self._layout.schema, *self._layout.place)
-        for table in tables:
-            for batch in table.to_batches():
-                yield from fold.add(batch)
-        yield from fold.finish()
+    def _add_rows(self, table: pa.Table) -> None:
+        for batch in table.to_batches():
+            self._combine.add_rows(batch)
 
     def saved(self) -> Saved:
         """The partials that are held."""
@@ -108,9 +108,9 @@ class Ordered:
         self._snapshot = saved.windows
         self._waiting = from_bytes(saved.pending) if saved.pending else layout.schema.empty_table()
 
-    def advance(self, tables: list[pa.Table], frontier: int) -> list[pa.RecordBatch]:
+    def advance(self, parcels: list[Any], frontier: int) -> list[pa.RecordBatch]:
         """Put the rows below the frontier into the windows."""
-        rows = pa.concat_tables([*tables, self._waiting])
+        rows = pa.concat_tables([*parcels, self._waiting])
         self._waiting = rows
         if frontier <= self._before.frontier:
             return []

@@ -150,6 +150,7 @@ def test_what_cannot_be_cut_by_time():
     apart = made([(i * 10, 9, 100) for i in range(8)])
     assert len(splits.by_time(apart, 4, 5, 5)) == 4
     assert splits.by_time(made([(0, 80, 100)] * 8), 4, 5, 5) is None  # one would read everything
+    assert splits.by_time(made([(0, 80, 100)] * 8), 2, 5, 5) is None  # the same with two tasks
     assert splits.by_time(apart, 4, 60, 5) is None  # the same with windows that are as long as the data
     unknown = [*apart, Piece(apart[0].file, (8,), 1, 10)]
     assert splits.by_time(unknown, 4, 5, 5) is None
