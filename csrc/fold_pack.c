@@ -185,7 +185,7 @@ static column column_of(const packed_column *c, bool is_bytes) {
   return (column){.type = PS_BYTES64, .validity = c->validity, .values = c->data, .offsets = c->offsets};
 }
 
-static bool unpack_block(const ps_fold *f, const uint32_t *numbers, int64_t keys, packed *from, reader *r) {
+static bool unpack_block(const ps_fold *f, const uint32_t *numbers, int64_t keys, bytes *from, reader *r) {
   int64_t n = r->b->rows;
   if (!unpack_words(from, r->places, n)) return false;
   for (int64_t i = 0; i < n; i++) {
@@ -202,21 +202,21 @@ static bool unpack_block(const ps_fold *f, const uint32_t *numbers, int64_t keys
 }
 
 /* The next block; false: there is none, as it should be. */
-static bool next_block(packed *rest, packed *block, int64_t *rows) {
+static bool next_block(bytes *rest, bytes *block, int64_t *rows) {
   block_head head;
   if (rest->length < (int64_t)sizeof head) return false;
   memcpy(&head, rest->data, sizeof head);
   if (head.length < sizeof head || head.length > rest->length || head.rows < 1 || head.rows > PACK_ROWS) return false;
-  *block = (packed){rest->data + sizeof head, head.length - (int64_t)sizeof head};
+  *block = (bytes){rest->data + sizeof head, head.length - (int64_t)sizeof head};
   *rows = head.rows;
   rest->data += head.length;
   rest->length -= head.length;
   return true;
 }
 
-static ps_code join_blocks(ps_fold *f, const uint32_t *numbers, int64_t keys, packed rest, reader *r, ps_fault *fault) {
+static ps_code join_blocks(ps_fold *f, const uint32_t *numbers, int64_t keys, bytes rest, reader *r, ps_fault *fault) {
   while (rest.length > 0) {
-    packed block;
+    bytes block;
     *fault = (ps_fault){.aggregate = -1, .code = PS_BAD_PACK};
     if (!next_block(&rest, &block, &r->b->rows) || !unpack_block(f, numbers, keys, &block, r)) return PS_CORRUPT;
     ps_code code = fold_join(f, r->b, false, r->numbers, fault);
@@ -230,7 +230,7 @@ ps_code ps_fold_add_packed(ps_fold *f, const uint32_t *numbers, int64_t keys, co
   if (f->broken) return PS_CLOSED;
   reader r = {0};
   ps_code code = init_reader(f, &r) ? PS_OK : PS_NO_MEMORY;
-  if (code == PS_OK) code = join_blocks(f, numbers, keys, (packed){data, length}, &r, fault);
+  if (code == PS_OK) code = join_blocks(f, numbers, keys, (bytes){data, length}, &r, fault);
   f->broken = f->broken || code == PS_CORRUPT;
   free_reader(&r);
   return code;

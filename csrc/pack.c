@@ -113,7 +113,7 @@ bool pack_column(pack *to, const out_column *c, int64_t n) {
 /* ---- reading ---- */
 
 /* The next so many bytes; NULL: there are not as many. */
-static const uint8_t *take(packed *from, int64_t length) {
+static const uint8_t *take(bytes *from, int64_t length) {
   if (length > from->length) return NULL;
   const uint8_t *data = from->data;
   from->data += length;
@@ -128,7 +128,7 @@ static const uint8_t *take(packed *from, int64_t length) {
     x[i] = least + above;                                         \
   }
 
-bool unpack_words(packed *from, uint64_t *x, int64_t n) {
+bool unpack_words(bytes *from, uint64_t *x, int64_t n) {
   uint64_t least;
   const uint8_t *at = take(from, 1 + (int64_t)sizeof least);
   if (!at) return false;
@@ -148,7 +148,7 @@ bool unpack_words(packed *from, uint64_t *x, int64_t n) {
   return true;
 }
 
-static bool unpack_nulls(packed *from, int64_t n, packed_column *c) {
+static bool unpack_nulls(bytes *from, int64_t n, packed_column *c) {
   const uint8_t *any = take(from, 1);
   c->validity = NULL;
   if (!any || *any > 1) return false;
@@ -156,7 +156,7 @@ static bool unpack_nulls(packed *from, int64_t n, packed_column *c) {
   return !*any || c->validity;
 }
 
-static bool unpack_numbers(packed *from, int64_t n, packed_column *c) {
+static bool unpack_numbers(bytes *from, int64_t n, packed_column *c) {
   uint64_t high[PACK_ROWS];
   const uint8_t *shift = take(from, 1);
   if (!shift || *shift > 127 || !unpack_words(from, c->words, n) || !unpack_words(from, high, n)) return false;
@@ -170,7 +170,7 @@ static bool unpack_numbers(packed *from, int64_t n, packed_column *c) {
   return true;
 }
 
-static bool unpack_strings(packed *from, int64_t n, packed_column *c) {
+static bool unpack_strings(bytes *from, int64_t n, packed_column *c) {
   if (!unpack_words(from, c->words, n)) return false;
   c->offsets[0] = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -181,7 +181,7 @@ static bool unpack_strings(packed *from, int64_t n, packed_column *c) {
   return c->data != NULL;
 }
 
-bool unpack_column(packed *from, bool is_bytes, int64_t n, packed_column *c) {
+bool unpack_column(bytes *from, bool is_bytes, int64_t n, packed_column *c) {
   assert(n > 0 && n <= PACK_ROWS);
   if (!unpack_nulls(from, n, c)) return false;
   if (!is_bytes) return unpack_words(from, c->words, n);

@@ -39,12 +39,6 @@ uint8_t *pack_space(pack *to, int64_t length);
 bool pack_words(pack *to, const uint64_t *x, int64_t n);
 bool pack_column(pack *to, const out_column *c, int64_t n);
 
-/* What is left to read. */
-typedef struct {
-  const uint8_t *data;
-  int64_t length;
-} packed;
-
 /* A column that was read: it points into the bytes that it was read from and into itself. */
 typedef struct {
   const uint8_t *validity; /* NULL: no nulls */
@@ -54,5 +48,6 @@ typedef struct {
   uint8_t numbers[PACK_ROWS * 16];
 } packed_column;
 
-bool unpack_words(packed *from, uint64_t *x, int64_t n);
-bool unpack_column(packed *from, bool is_bytes, int64_t n, packed_column *c);
+/* From the front of the bytes, which then begin behind it. */
+bool unpack_words(bytes *from, uint64_t *x, int64_t n);
+bool unpack_column(bytes *from, bool is_bytes, int64_t n, packed_column *c);

@@ -27,8 +27,6 @@ DEFAULTS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
     # Workers are on the same machine. Over TCP each task waits 40 ms for an acknowledgement that the kernel delays.
     "spark.python.unix.domain.socket.enabled": "true",
-    # Arrow in Java asks for every value whether it lies in its buffer: a quarter of what taking a result's rows costs.
-    "spark.driver.extraJavaOptions": "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
 }
 
 
