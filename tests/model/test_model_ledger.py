@@ -31,7 +31,10 @@ def ready(ts):
     return ("ready", ts)
 
 
-def programs(adds, passes, before=(), passer=(pass_(1), pass_(2)), **options):
+PASSES = (pass_(1), pass_(2))
+
+
+def programs(adds, passes, before=(), passer=PASSES, **options):
     """Every program of an adder that puts and waits, and a passer."""
     adder = [put(1), put(2), wait(1), wait(2)]
     for calls in itertools.product(adder, repeat=adds):
