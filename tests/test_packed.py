@@ -208,6 +208,23 @@ def test_blocks_of_other_keys(parcel):
         list(whole.finish())
 
 
+@pytest.mark.parametrize(("rows", "counted"), [(0, None), (1, 1), (1024, 1024), (1025, None), (2**32 - 1, None)])
+def test_blocks_of_as_many_rows_as_there_is_room_for(rows, counted):
+    """The words of a block whose rows are all alike take no bytes for each: any number of rows would be there."""
+    query, batch = ps.Query(ps.Window(10), "k", {"n": ps.count()}), pa.record_batch({"ts": [3], "k": [1]})
+    fold = PackedFold(query, batch.schema)
+    ((_, parcel),) = [*fold.add(batch), *fold.finish()]
+    (length,) = packed.KEYS.unpack_from(parcel)
+    at, bad = packed.KEYS.size + length, bytearray(parcel)
+    size, _, begin = packed.BLOCK.unpack_from(parcel, at)
+    packed.BLOCK.pack_into(bad, at, size, rows, begin)
+    if counted:
+        assert windows_of(query, batch.schema, [bytes(bad)])["n"].to_pylist() == [counted]
+        return
+    with pytest.raises(ps.PartialError, match="packed partials"):
+        windows_of(query, batch.schema, [bytes(bad)])
+
+
 @settings(max_examples=settings().max_examples * 4)
 @given(data=st.data())
 def test_whatever_the_bytes_nothing_crashes(parcel, data):
