@@ -13,35 +13,6 @@ typedef struct {
 
 static const int64_t *numbers_at(const column *c, int64_t row) { return (const int64_t *)c->values + c->first + row; }
 
-#define WIDEN(type, to)                                             \
-  do {                                                              \
-    const type *from = (const type *)c->values + c->first + k->row; \
-    for (int64_t i = 0; i < k->rows; i++) k->bits[i] = to;          \
-  } while (0)
-
-/* The values of a block as 64 bits (value.h); in place where they are that already. */
-static const uint64_t *widen(const column *c, block *k) {
-  switch (c->type) {
-    case PS_BOOL:
-      for (int64_t i = 0; i < k->rows; i++) k->bits[i] = column_bool(c, k->row + i);
-      break;
-    case PS_I8: WIDEN(int8_t, (uint64_t)from[i]); break;
-    case PS_I16: WIDEN(int16_t, (uint64_t)from[i]); break;
-    case PS_I32: WIDEN(int32_t, (uint64_t)from[i]); break;
-    case PS_U8: WIDEN(uint8_t, from[i]); break;
-    case PS_U16: WIDEN(uint16_t, from[i]); break;
-    case PS_U32: WIDEN(uint32_t, from[i]); break;
-    case PS_F32: WIDEN(float, double_bits((double)from[i])); break;
-    case PS_I64:
-    case PS_U64:
-    case PS_F64: return (const uint64_t *)c->values + c->first + k->row;
-    case PS_BYTES32:
-    case PS_BYTES64:
-    case PS_TYPES: break;
-  }
-  return k->bits;
-}
-
 /* The rows that count for the aggregate, without a branch on it. */
 static const fold_picked *pick(const aggregate *a, block *k) {
   const column *mask = a->mask < 0 ? NULL : &k->b->columns[a->mask];
@@ -140,7 +111,8 @@ static ps_code fold_column_rows(ps_fold *f, const fold_column *c, block *k, ps_f
   const aggregate *a = c->a;
   const fold_picked *p = pick(a, k);
   const uint64_t *bits = NULL;
-  if (a->column >= 0 && !type_is_bytes(a->type)) bits = widen(&k->b->columns[a->column], k);
+  if (a->column >= 0 && !type_is_bytes(a->type))
+    bits = column_widen(&k->b->columns[a->column], k->row, k->rows, k->bits);
   assert(bits || c->kind < FOLD_INTEGER || c->kind == FOLD_STRING);
   switch (c->kind) {
     case FOLD_ROWS: break;
