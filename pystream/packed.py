@@ -105,9 +105,13 @@ class PackedCombine(Combine):
             self._parcels.append((self._handle.number_keys(self._partials.load_keys(keys)), data))
 
     def _look(self, data: memoryview, at: int) -> list[tuple[int, int, int, int]]:
-        blocks = []
+        blocks: list[tuple[int, int, int, int]] = []
         while at < len(data):
             length, _, begin = BLOCK.unpack_from(data, at)
+            if blocks and begin < blocks[-1][0]:  # those of a band would not lie side by side
+                raise PartialError(
+                    f"packed partials: a block that begins at {begin} comes after one at {blocks[-1][0]}"
+                )
             if not BLOCK.size <= length <= len(data) - at:
                 raise PartialError(f"packed partials: a block of {length} bytes where {len(data) - at} are left")
             blocks.append((begin, len(self._parcels), at, at + length))

@@ -208,6 +208,19 @@ def test_blocks_of_other_keys(parcel):
         list(whole.finish())
 
 
+def test_blocks_that_are_not_in_the_order_of_time():
+    query, batch = ps.Query(ps.Window(10), "k", {"n": ps.count()}), pa.record_batch({"ts": [3, 33], "k": [1, 1]})
+    blocks = []
+    for row in range(2):
+        fold = PackedFold(query, batch.schema)
+        ((_, parcel),) = [*fold.add(batch.slice(row, 1)), *fold.finish()]
+        keys = packed.KEYS.size + packed.KEYS.unpack_from(parcel)[0]
+        blocks.append(parcel[keys:])
+    assert windows_of(query, batch.schema, [parcel[:keys] + blocks[0] + blocks[1]])["n"].to_pylist() == [1, 1]
+    with pytest.raises(ps.PartialError, match="begins at 0 comes after one at 30"):
+        windows_of(query, batch.schema, [parcel[:keys] + blocks[1] + blocks[0]])
+
+
 @pytest.mark.parametrize(("rows", "counted"), [(0, None), (1, 1), (1024, 1024), (1025, None), (2**32 - 1, None)])
 def test_blocks_of_as_many_rows_as_there_is_room_for(rows, counted):
     """The words of a block whose rows are all alike take no bytes for each: any number of rows would be there."""
