@@ -31,11 +31,11 @@ and shows in the p99 of the run that it falls into, whatever the design.
 Then single tuples: batches of one tuple each, as fast as the operator takes them, in rounds in which the designs take
 turns; tuples merged per second, and the ratio to `mq` within a round.
 
-Where the time of a single tuple goes, 80 ns of its input's thread (perf, `auto`, 4 inputs, two processors): folding
-it 21 %, words that other threads read and the lock of the input's turn 17 %, copying it, so that the caller's buffers
-can go, 15 %, checks and calls 14 %, the kernel, mostly waking the output thread, 11 %, the number of its key 10 %, this
-driver 9 %. None is large; less than 60 ns, which ten times `mq` would take with four inputs, could only be had by
-folding tuples some at a time, and then they would not count at once.
+Where the time of a single tuple goes, 70 to 110 ns of its input's thread as the machine is busy (shares by perf,
+`auto`, 4 inputs, two processors): folding it 21 %, words that other threads read and the lock of the input's turn 17 %,
+copying it, so that the caller's buffers can go, 15 %, checks and calls 14 %, the kernel, mostly waking the output
+thread, 11 %, the number of its key 10 %, this driver 9 %. None is large. Much less could only be had by folding tuples
+some at a time, and then they would not count at once.
 
 What would make the numbers wrong: other work on the machine; more than anything else it moves p99 and p99.9, since a
 thread that has lost its processor waits for milliseconds. The load average is in the result. Injectors, output thread
