@@ -6,7 +6,8 @@
 What is measured: from Arrow tables in memory, one per input, to an Arrow table of all windows sorted by (ts, key), on
 the paper's k-OI, w-OI, W-OI, k-OS, K-OI and f-OI (`pystream queries`), with 4 and 20 inputs. Each peer has a process of
 its own and keeps it: nothing is timed that happens once per process. In each round every peer has a turn, and another
-one begins, so that all meet the same load; a figure is the median of the rounds with the quartiles beside it, and
+one begins, so that all meet the same load, and between its turns a peer stands still (SIGSTOP): a JVM at rest is not
+idle. A figure is the median of the rounds with the quartiles beside it, and
 ratios are those within a round. A ratio whose quartiles lie on both sides of 1 is marked "~": not significant.
 
 Results are compared before anything is timed: counts and first values must be equal, means to 1e-9, because sums of
@@ -30,9 +31,11 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
+import os
 import platform
 import re
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -87,7 +90,13 @@ class Process:
         with log.open("w") as errors:
             command = [python, "-m", "peers.worker", peer.name]
             process = subprocess.Popen(  # noqa: S603 - ours
-                command, cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+                command,
+                cwd=FOLDER,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
             )
         mine = cls(peer, process, log, patience_s)
         try:
@@ -95,17 +104,26 @@ class Process:
         except PeerError:
             mine.end()
             raise
+        mine.signal(signal.SIGSTOP)
         return mine
+
+    def signal(self, number: signal.Signals) -> None:
+        """To it and what it started."""
+        with suppress(ProcessLookupError):  # it has ended
+            os.killpg(self.process.pid, number)
 
     def ask(self, **order: Any) -> dict[str, Any]:
         """Have it do something."""
         assert self.process.stdin is not None
+        self.signal(signal.SIGCONT)
         try:
             self.process.stdin.write(json.dumps(order) + "\n")
             self.process.stdin.flush()
+            return self.answer()
         except OSError as error:
             raise PeerError(f"ended: {self.last_words()}") from error
-        return self.answer()
+        finally:
+            self.signal(signal.SIGSTOP)
 
     def answer(self) -> dict[str, Any]:
         """What it says, or why it says nothing."""
@@ -131,6 +149,7 @@ class Process:
 
     def end(self) -> None:
         """End it, with whatever it started that ends with it."""
+        self.signal(signal.SIGCONT)
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 with suppress(OSError):  # what it was asked last and never read

@@ -37,6 +37,7 @@ LOCAL = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.memory": "4g",
+    "spark.network.timeout": "1h",  # it stands still while others have their turns
 }
 
 
