@@ -206,9 +206,11 @@ def processor_s() -> float:
     return sum(int(ticks) for pid in ours if pid in stats for ticks in stats[pid][11:15]) * TICK_S
 
 
-def measure(runs: dict[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """`seconds` by round; one round before that is not counted."""
-    for make in runs.values():
+def measure(
+    runs: dict[str, Callable[[], DataFrame]], rounds: int, warmup: int = 1
+) -> dict[str, list[tuple[float, float]]]:
+    """`seconds` by round; those for warming up come before and are not counted."""
+    for make in [*runs.values()] * warmup:
         seconds(make)
     figures: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -307,7 +309,7 @@ def contest(spark: SparkSession, arguments: argparse.Namespace, folder: str) -> 
     for id in arguments.queries.split(","):
         case = Case(spark, id, path, unsorted, arguments.files if arguments.streaming else 0)
         verdict = check(case)
-        figures = measure(case.contestants(), arguments.rounds)
+        figures = measure(case.contestants(), arguments.rounds, arguments.warmup)
         results.append(report(case, arguments.rows, figures, verdict))
     return results
 
@@ -316,6 +318,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--warmup", type=int, default=1, help="rounds before that are not counted")
     parser.add_argument("--queries", default=",".join(QUERIES))
     parser.add_argument("--span", type=int, help="seconds that the data span; by default 243 rows are a second")
     parser.add_argument("--sizes", help="numbers of rows: measure how the time of pystream's two grows, nothing else")

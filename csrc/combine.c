@@ -39,7 +39,7 @@ static void pass_free(ps_fold *f, combine_pass *p) {
     if (p->totals && p->totals[a].total) partial_drop(p->kinds[a], p->totals[a].total, f->keys_known);
     if (p->totals) memory_free(p->totals[a].total);
     if (p->totals) memory_free(p->totals[a].front);
-    if (p->columns) memory_free(p->columns[a]);
+    if (p->columns && p->columns[a] != f->column[a].states) memory_free(p->columns[a]);
   }
   roster_free(&p->roster);
   memory_free(p->totals);
@@ -78,8 +78,8 @@ uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order) {
 }
 
 /* Where each entry goes: place[e]. Slices that begin before start_next are in no window to come; they come first, and
-   the pass begins behind them. */
-static void place_entries(const ps_fold *f, combine_pass *p, const uint32_t *sorted, int64_t *of_slice,
+   the pass begins behind them. True if there are some, and all stay where they are. */
+static bool place_entries(const ps_fold *f, combine_pass *p, const uint32_t *sorted, int64_t *of_slice,
                           uint32_t *place) {
   for (int64_t e = 0; e < f->n; e++) of_slice[f->entry[e].pair >> 32]++;
   int64_t from = 0;
@@ -92,11 +92,14 @@ static void place_entries(const ps_fold *f, combine_pass *p, const uint32_t *sor
   }
   p->from[f->slices] = from;
   p->turned = p->end = p->first;
+  int64_t moved = 0;
   for (int64_t e = 0; e < f->n; e++) {
     place[e] = (uint32_t)of_slice[f->entry[e].pair >> 32]++;
+    moved |= place[e] - e;
     p->keys[place[e]] = (uint32_t)f->entry[e].pair;
     p->rows[place[e]] = f->entry[e].rows;
   }
+  return f->n && !moved;
 }
 
 /* States in the form of partial.h. Within a slice the fold has decided which row is first or last; slices differ in
@@ -120,17 +123,23 @@ static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t
   }
 }
 
-static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place) {
+/* Whether the states of the fold can be read where they are. Stacks change theirs. */
+static bool as_they_are(const fold_column *c, const partial_kind *kind, bool in_order) {
+  return in_order && !kind->stacked && c->kind != FOLD_PLACED && c->kind != FOLD_STRING;
+}
+
+static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place, bool in_order) {
   size_t n = (size_t)f->n + 1, keys = (size_t)f->keys_known + 1;
   for (int32_t a = 0; a < f->functions.n; a++) {
     const partial_kind *kind = p->kinds[a] = partial_kind_of(&f->functions.each[a]);
     p->stacked |= kind->stacked;
     if (!kind->size) continue;
-    p->columns[a] = memory_resize(NULL, n * kind->size); /* all of it is written below */
+    bool borrowed = as_they_are(&f->column[a], kind, in_order);
+    p->columns[a] = borrowed ? f->column[a].states : memory_resize(NULL, n * kind->size); /* all is written below */
     p->totals[a].total = memory_new(keys * kind->size);
     if (kind->stacked) p->totals[a].front = memory_new(keys * kind->size);
     if (!p->columns[a] || !p->totals[a].total || (kind->stacked && !p->totals[a].front)) return false;
-    gather_column(f, &f->column[a], place, p->columns[a], kind->size);
+    if (!borrowed) gather_column(f, &f->column[a], place, p->columns[a], kind->size);
   }
   return true;
 }
@@ -151,8 +160,8 @@ static bool pass_fill(const ps_fold *f, combine_pass *p) {
             p->columns && p->totals && roster_expect(&p->roster, f->keys_known);
   if (ok) {
     p->slices = f->slices;
-    place_entries(f, p, fold_sort_slices(f, order), of_slice, place);
-    ok = pass_columns(f, p, place);
+    bool in_order = place_entries(f, p, fold_sort_slices(f, order), of_slice, place);
+    ok = pass_columns(f, p, place, in_order);
   }
   memory_free(order);
   memory_free(place);

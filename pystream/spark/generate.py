@@ -71,6 +71,7 @@ def open_path(path: str) -> tuple[fs.FileSystem, str]:
 def _write_block(whole: DataSet, index: int, path: str) -> None:
     files, folder = open_path(path)
     table = whole.block(index) if whole.blocks else whole.schema.empty_table()
+    table = table.cast(pa.schema([f.with_nullable(False) for f in table.schema]))  # so that no reader looks for nulls
     name = f"{folder}/part-{index:06d}.parquet"
     scratch = f"{folder}/.part-{index:06d}.writing"
     with files.open_output_stream(scratch) as out:

@@ -31,7 +31,9 @@ def test_generate(spark, tmp_path):
     whole = DataSet("SC", 3, TUPLES, 4)
     assert list(digest(tmp_path / "a")) == [f"part-{i:06d}.parquet" for i in range(whole.blocks)]
     for i in range(whole.blocks):
-        assert pq.read_table(tmp_path / "a" / f"part-{i:06d}.parquet") == whole.block(i)
+        table = pq.read_table(tmp_path / "a" / f"part-{i:06d}.parquet")
+        assert table.cast(whole.schema) == whole.block(i)
+        assert not any(f.nullable for f in table.schema)
     assert not list((tmp_path / "a").glob(".*"))
     with pytest.raises(PystreamError, match="not empty"):
         generate(spark, "SC", str(tmp_path / "a"))
