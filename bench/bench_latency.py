@@ -28,6 +28,10 @@ kept up at that interval; then latency at 10, 50 and 80 % of it, in rounds in wh
 percentile is given as the median over the rounds, because one pause of the machine's own, of 20 ms, is 2 % of a second
 and shows in the p99 of the run that it falls into, whatever the design.
 
+In the same rounds stands the machine by itself ("none"): threads that wake up by the same schedule as those of half the
+highest rate and do nothing, and how late they are. No latency can be below that, and where its p99 is near that of a
+design, the design is not what is measured.
+
 Then single tuples: batches of one tuple each, as fast as the operator takes them, in rounds in which the designs take
 turns; tuples merged per second, and the ratio to `mq` within a round.
 
@@ -64,9 +68,9 @@ from pystream.queries import PAPER
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BASELINE = "mq"
-DESIGNS = ("auto", BASELINE)
-SINGLE_DESIGNS = ("auto", "runs", "mq-lf", BASELINE)
+OURS, BASELINE, NOBODY = "auto", "mq", "none"
+DESIGNS = (OURS, BASELINE)
+SINGLE_DESIGNS = (OURS, "runs", "mq-lf", BASELINE)
 SHARES = (0.1, 0.5, 0.8)
 
 #: `auto` runs this for the queries here (pystream/operator.py); the driver knows no `auto`.
@@ -91,7 +95,7 @@ class Case:
     def arguments(self, design: str) -> list[object]:
         """Those of the driver that do not change from run to run."""
         query = PAPER[self.query].query
-        name = AUTO if design == "auto" else design
+        name = AUTO if design == OURS else design
         return [self.data, name, *query.window.ticks(None), *query.aggregates, self.workload.inputs, self.threads]
 
 
@@ -179,8 +183,11 @@ def completed(workload: Workload, schedule: Schedule, end: NDArray[np.int64]) ->
     return latest
 
 
-def latencies(case: Case, found: Found) -> dict[str, dict[str, float]] | None:
-    """Percentiles of both latencies, in milliseconds."""
+def latencies(case: Case, design: str, found: Found) -> dict[str, dict[str, float]] | None:
+    """Percentiles of both latencies, in milliseconds; for nobody how late threads wake up."""
+    if design == NOBODY:
+        late = {p: float(np.percentile(1e-6 * found.rows[:, 0], share)) for p, share in PERCENTILES.items()}
+        return {"latency": late, "own": late}
     rows = found.second_half()
     if not len(rows):
         return None
@@ -204,7 +211,9 @@ def measure_latency(bench: Bench) -> list[dict[str, Any]]:
             most = {design: bench.highest_rate(case, design) for design in DESIGNS}
             for design, rate in most.items():
                 print(f"{query}, {inputs} inputs, {design}: {rate / 1e6:.2f} million tuples/s kept up", flush=True)
+            most[NOBODY] = most[OURS]
             turns = [(design, share) for design in DESIGNS for share in SHARES if most[design]]
+            turns += [(NOBODY, 0.5)] if most[NOBODY] else []
             runs: dict[tuple[str, float], list[Found]] = {turn: [] for turn in turns}
             for turn in turns * bench.options.rounds:
                 runs[turn].append(bench.paced(case, turn[0], turn[1] * most[turn[0]]))
@@ -214,8 +223,8 @@ def measure_latency(bench: Bench) -> list[dict[str, Any]]:
 
 def latency_entry(case: Case, design: str, share: float, most: float, runs: list[Found]) -> dict[str, Any]:
     """What the runs of one turn come to: of each percentile the quartiles over the rounds."""
-    kept_up = [r.merged(case.workload.per_second) >= KEPT_UP * share * most for r in runs]
-    each = [ms for r in runs if (ms := latencies(case, r)) is not None]
+    kept_up = [design == NOBODY or r.merged(case.workload.per_second) >= KEPT_UP * share * most for r in runs]
+    each = [ms for r in runs if (ms := latencies(case, design, r)) is not None]
     over_rounds = {
         kind: {p: spread([ms[kind][p] for ms in each]) for p in PERCENTILES} for kind in ("latency", "own") if each
     }

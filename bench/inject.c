@@ -5,6 +5,7 @@
  *
  * DATA       a lap of each input, as bench_latency.py writes it: rows of an input and the seconds that a lap spans,
  *            then for each input the columns ts (int64), meter (int32) and cons (double)
+ * DESIGN     of the operator; "none": there is no operator, and the rows are how late (ns) the first injector woke up
  * FUNCTION   count, first or avg (of cons); by meter
  * THREADS    inject; input k belongs to thread k % THREADS
  * RATE       tuples per second over all inputs; 0: as fast as they are taken
@@ -143,9 +144,13 @@ static void move_on(source *s) {
   s->lap++;
 }
 
-static void wait_until_due(int32_t k, int64_t sent) {
+static int64_t due_ns(int32_t k, int64_t sent) {
   double tuples = (double)sent + (double)r.batch_rows * k / r.inputs;
-  int64_t due = r.start + (int64_t)(1e9 * tuples * r.inputs / r.rate);
+  return r.start + (int64_t)(1e9 * tuples * r.inputs / r.rate);
+}
+
+static void wait_until_due(int32_t k, int64_t sent) {
+  int64_t due = due_ns(k, sent);
   struct timespec at = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000};
   if (clock_ns(CLOCK_MONOTONIC) < due) clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
@@ -166,6 +171,21 @@ static bool add(int32_t k) {
   return true;
 }
 
+static void keep(int64_t at, int64_t window, int64_t key) {
+  if (r.kept == r.room) {
+    r.room = r.room ? 2 * r.room : 65536;
+    r.out = realloc(r.out, (size_t)r.room * 3 * sizeof *r.out);
+    check(r.out != NULL, "no memory");
+  }
+  memcpy(r.out + 3 * r.kept++, (int64_t[]){at, window, key}, 3 * sizeof *r.out);
+}
+
+/* A batch that is due goes nowhere. */
+static void note_lateness(int32_t k, int64_t sent) {
+  if (k == 0) keep(clock_ns(CLOCK_MONOTONIC) - due_ns(k, sent), 0, 0);
+  move_on(&r.source[k]);
+}
+
 static void *inject(void *argument) {
   int32_t first = (int32_t)(intptr_t)argument;
   int64_t tuples = 0;
@@ -175,7 +195,11 @@ static void *inject(void *argument) {
       int64_t sent = cut(&r.source[k]);
       if (r.rate > 0) wait_until_due(k, sent);
       tuples += r.source[k].batch.length;
-      open = add(k);
+      if (r.op) {
+        open = add(k);
+      } else {
+        note_lateness(k, sent);
+      }
     }
   }
   atomic_fetch_add(&r.tuples, tuples);
@@ -184,15 +208,6 @@ static void *inject(void *argument) {
 }
 
 /* ---- reader ---- */
-
-static void keep(int64_t at, int64_t window, int64_t key) {
-  if (r.kept == r.room) {
-    r.room = r.room ? 2 * r.room : 65536;
-    r.out = realloc(r.out, (size_t)r.room * 3 * sizeof *r.out);
-    check(r.out != NULL, "no memory");
-  }
-  memcpy(r.out + 3 * r.kept++, (int64_t[]){at, window, key}, 3 * sizeof *r.out);
-}
 
 static void keep_some(const struct ArrowArray *rows) {
   int64_t at = clock_ns(CLOCK_MONOTONIC);
@@ -229,6 +244,7 @@ static void make(const char *design, int64_t size, int64_t advance, const char *
   ps_function f = !strcmp(function, "count") ? PS_COUNT : !strcmp(function, "first") ? PS_FIRST : PS_AVG;
   ps_aggregate aggregate = {.function = f, .column = f == PS_COUNT ? -1 : 2, .mask = -1};
   r.columns = f == PS_COUNT ? 2 : COLUMNS; /* as in the library: those that the query reads */
+  if (!strcmp(design, "none")) return;
   ps_query query = {size, advance, r.columns, types, 1, 1, &aggregate};
   int32_t which = 0;
   while (which < PS_DESIGNS && strcmp(design, DESIGNS[which]) != 0) which++;
@@ -251,7 +267,7 @@ static void run_for(double seconds) {
   pthread_t reader, injector[INPUTS_MAX];
   int64_t before = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   r.start = clock_ns(CLOCK_MONOTONIC) + AHEAD_NS;
-  check(pthread_create(&reader, NULL, read_rows, NULL) == 0, "no thread");
+  check(!r.op || pthread_create(&reader, NULL, read_rows, NULL) == 0, "no thread");
   for (int32_t i = 0; i < r.threads; i++) {
     check(pthread_create(&injector[i], NULL, inject, (void *)(intptr_t)i) == 0, "no thread");
   }
@@ -259,10 +275,11 @@ static void run_for(double seconds) {
   nanosleep(&span, NULL);
   atomic_store(&r.stop, true);
   double took = 1e-9 * (double)(clock_ns(CLOCK_MONOTONIC) - r.start);
-  ps_operator_cancel(r.op); /* an injector may wait for room that only another one, which has stopped, would make */
+  if (r.op)
+    ps_operator_cancel(r.op); /* an injector may wait for room that only another one, which has stopped, would make */
   for (int32_t i = 0; i < r.threads; i++) pthread_join(injector[i], NULL);
-  ps_operator_end(r.op);
-  pthread_join(reader, NULL);
+  if (r.op) ps_operator_end(r.op);
+  if (r.op) pthread_join(reader, NULL);
   report(took, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before);
   ps_operator_free(r.op);
 }
