@@ -19,7 +19,9 @@ it is timed all the same.
 What would make the numbers wrong. Slow peers get fewer rows (the column `rows`), the first of each input; rates are
 compared, and what a peer spends per run, not per row, weighs more then: give it more with --rows NAME=N. Other work on
 the machine: see the quartiles and the load average; processor time per row, of all threads, is steadier then, but does
-not show that threads run side by side, and that of a JVM is not seen. Tuples much denser or sparser in time than these,
+not show that threads run side by side, and that of a JVM is not seen. Memory: all peers together take some 20 GB, and
+where that is nearly all there is, everything that makes large results becomes several times slower, ours more than
+others (K-OI); then --peers takes some at a time. Tuples much denser or sparser in time than these,
 because with few tuples per window and key it is the rows put out that cost. Preparations that favour a peer are not
 timed: its module says which.
 

@@ -11,9 +11,9 @@
  * RATE       tuples per second over all inputs; 0: as fast as they are taken
  * STEP       of the rows out, every so-manieth goes to ROWS_FILE: three int64 each, arrival in ns, window, key
  *
- * Batch number n of input k is due at start + ((n + 1) * BATCH_ROWS + BATCH_ROWS * k / INPUTS) * INPUTS / RATE: when
- * its last tuple is, and the inputs take turns. That is Schedule.due of pystream/evaluation/workload.py. Laps follow
- * each other, with their timestamps moved on.
+ * Batch number n of input k is due at start + ((n + 1) * BATCH_ROWS + BATCH_ROWS * t / THREADS) * INPUTS / RATE, t
+ * being its thread: when its last tuple is, and the threads take turns. That is Schedule.due, with as many turns as
+ * threads, of pystream/evaluation/workload.py. Laps follow each other, with their timestamps moved on.
  *
  * Prints as JSON: start (ns), seconds, tuples added, rows out, processor time of injectors, reader and output thread,
  * and how often threads gave up the processor. Ends with 1 if windows come out of order.
@@ -145,7 +145,7 @@ static void move_on(source *s) {
 }
 
 static int64_t due_ns(int32_t k, int64_t sent) {
-  double tuples = (double)sent + (double)r.batch_rows * k / r.inputs;
+  double tuples = (double)sent + (double)r.batch_rows * (k % r.threads) / r.threads;
   return r.start + (int64_t)(1e9 * tuples * r.inputs / r.rate);
 }
 

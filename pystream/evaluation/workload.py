@@ -43,6 +43,7 @@ class Schedule:
     inputs: int
     lap_rows: int  # of one input
     batch_rows: int
+    turns: int = 0  # input i comes together with i + turns, i + 2 * turns, ...; 0: each has a turn of its own
 
     def cut(self, number: int) -> tuple[int, int, int]:
         """The lap, the first row and the end of a batch; the last batch of a lap may be shorter."""
@@ -53,10 +54,9 @@ class Schedule:
     def due(self, input: NDArray[np.int64], lap: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.float64]:
         """When the batches with these rows are due. Inputs are staggered, so that they do not all come at once."""
         end = np.minimum((row // self.batch_rows + 1) * self.batch_rows, self.lap_rows)
-        per_input = (self.rate or np.inf) / self.inputs
-        moments: NDArray[np.float64] = (
-            self.start + (lap * self.lap_rows + end + self.batch_rows * input / self.inputs) / per_input
-        )
+        per_input, turns = (self.rate or np.inf) / self.inputs, self.turns or self.inputs
+        turn = self.batch_rows * (input % turns) / turns
+        moments: NDArray[np.float64] = self.start + (lap * self.lap_rows + end + turn) / per_input
         return moments
 
 
