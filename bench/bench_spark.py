@@ -1,7 +1,7 @@
 """pystream on Spark against Spark's own `window()`, on the same files, in one session.
 
     python bench/bench_spark.py [--rows 10000000] [--rounds 5] [--queries k-OI,W-OI,k-OS] [--data FOLDER] [--json FILE]
-    python bench/bench_spark.py --streaming [--files 16]                 # the same for streaming DataFrames
+    python bench/bench_spark.py --streaming [--files 4]                  # the same for streaming DataFrames
     python bench/bench_spark.py --sizes 1000000,10000000,100000000       # how the time grows with the rows
 
 What is measured: from parquet files (generated once, 4 streams, 64 Ki rows a row group) to all rows of the result,
@@ -328,7 +328,7 @@ def main() -> None:
     parser.add_argument("--span", type=int, help="seconds that the data span; by default 243 rows are a second")
     parser.add_argument("--sizes", help="numbers of rows: measure how the time of pystream's two grows, nothing else")
     parser.add_argument("--streaming", action="store_true", help="streaming DataFrames instead")
-    parser.add_argument("--files", type=int, default=16, help="files to a micro-batch, of 2**18 rows each (16)")
+    parser.add_argument("--files", type=int, default=4, help="files to a micro-batch, of 2**18 rows each (4)")
     parser.add_argument("--data", type=Path, help="keep the files in this folder, or take those that are there already")
     parser.add_argument("--master", default="local[*]")
     parser.add_argument("--json", type=Path)
