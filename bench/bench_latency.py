@@ -4,7 +4,7 @@
 
 Injectors are C threads (bench/inject.c) that add a batch of each input every --interval microseconds, at moments fixed
 in advance, the injectors in turns; a C thread takes the rows and notes when it has them. Query, tuples and
-schedule are those of `pystream bench` (pystream/evaluation), and so is what counts as keeping up.
+schedule are those of `pystream bench` (pystream/evaluation), but for the turns, and so is what counts as keeping up.
 
 For latency there are at most as many injectors as processors, each with several inputs (--threads changes that). A
 window waits for the last of its inputs. With twenty injectors on two processors that one may have to wait behind nine
@@ -12,8 +12,8 @@ others and the output thread, which the scheduler lets run for milliseconds each
 queue, not of the operator. Whoever has more sources than cores reads them so, too, by an event loop per core, which
 takes what has come of all its sources each time it wakes up; so do the injectors. (Were the inputs due one after the
 other, two injectors of ten would go to sleep 40,000 times a second in all. That alone takes 1.2 of two processors,
-against 0.2 so; the output thread, once behind, stayed so until inputs were out of room, and p99 was 13 ms.) Single
-tuples are added by a thread for each input, as the designs are meant to be used.
+against 0.2 so; the output thread, once behind, stayed so until inputs were out of room, and p99 of k-OS was 13 ms in
+most runs.) Single tuples are added by a thread for each input, as the designs are meant to be used.
 
 Latency of a row, in milliseconds, is given twice, for rows evenly spread over the second half of each run:
 

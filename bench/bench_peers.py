@@ -446,6 +446,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # peers that stand still would do so for ever
     options = parse()
     if options.list:
         print("\n".join(f"{p.name:18} 1/{p.share:<4} {p.what}" for p in ALL.values()))

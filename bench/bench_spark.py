@@ -22,10 +22,11 @@ checkpoint: window() with a watermark of 0 seconds in append mode and Spark's de
 with as many partitions as there are cores. Neither gives the last windows, so results are compared as far as they go.
 Beside them stands "no rows", a query whose filter lets no row of the files through: what micro-batches cost anyone.
 
-Where the time of a streaming `aggregate` goes (k-OI, micro-batches of a million rows, JFR and perf): of 3.8 s for ten
+Where the time of a streaming `aggregate` goes (k-OI, micro-batches of a million rows, warm, JFR): of 3.8 s for ten
 micro-batches 1 s is theirs with no rows; of the processor time a quarter is Java's compiler, which goes on for minutes
 (--warmup), a quarter Spark's writing of rows into Arrow vectors, column by column, a sixth Python and what is called
-from it. So the ratio grows with the rows of a micro-batch: 3.9 with one million, 4.9 with 2.6, 5.8 with 4.2.
+from it. So the ratio grows with the rows of a micro-batch and with warming up: 3.0 with one million rows after one
+round, 3.9 after five; 4.9 with 2.6 million after one, 5.8 with 4.2 million after two.
 
 What would make the numbers wrong: other work on the machine (see the quartiles); data that are much denser in time than
 these (--span), where fewer rows come out and there is less for everyone to do but to read.

@@ -46,6 +46,12 @@ def test_batches_cover_every_lap_and_come_in_time(batch_rows):
         assert np.allclose(due[ends], 100.0 + (sent + stagger) / 20.0)  # when its last tuple is due at 20 a second
 
 
+def test_inputs_of_one_injector_are_due_together():
+    schedule = Schedule(start=0.0, rate=60.0, inputs=6, lap_rows=100, batch_rows=10, turns=2)
+    due = schedule.due(np.arange(6), np.zeros(6, np.int64), np.zeros(6, np.int64))
+    assert np.allclose(due, [1.0, 1.5] * 3)  # 10 tuples of an input take a second; the other injector comes half-way
+
+
 @pytest.mark.parametrize("dataset", ["EC", "SC"])
 def test_laps_repeat_the_tuples_later(dataset):
     workload = Workload(dataset, inputs=3, tuples=600)
