@@ -25,7 +25,7 @@ from pystream.partials import Fold
 from pystream.spark.batch import _out_schema
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
 from pystream.spark.columns import columns_used, order_columns
-from pystream.spark.parcels import PARCELS, Layout, Saved, pack, to_bytes, unpack
+from pystream.spark.parcels import COMPRESSION, PARCELS, Layout, Saved, pack, split, to_view, unpack
 from pystream.spark.phases import SHARDS_MAX
 from pystream.spark.shards import COUNTS, Shard
 from pystream.spark.types import spark_schema, to_spark
@@ -44,9 +44,8 @@ if TYPE_CHECKING:
 
 TYPES = {str: "string", bytes: "binary", int: "bigint"}
 STATE = ", ".join(f"{name} {TYPES[type]}" for name, type in get_type_hints(Saved).items())
-RESULTS = "rows binary, " + ", ".join(f"{name} bigint" for name in COUNTS)
+RESULTS = "rows binary, counts array<bigint>"  # each column takes pandas as long as thousands of rows
 MOST = ("latest", "frontier")
-UNCOUNTED = {name: -1 if name in MOST else 0 for name in COUNTS}
 LATE = ("error", "drop")
 
 
@@ -69,7 +68,7 @@ def aggregate(
     results = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, STATE, "append", "NoTimeout")
     counted = results.observe(
         metrics,
-        *((f.max if name in MOST else f.sum)(name).alias(name) for name in COUNTS),
+        *((f.max if name in MOST else f.sum)(f.col("counts")[i]).alias(name) for i, name in enumerate(COUNTS)),
     )
     return counted.select("rows").mapInArrow(_unpack, _out(layout))
 
@@ -147,8 +146,8 @@ def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator
             rows_in += int(frame["rows_in"].sum())
         done = Shard(layout, Saved(*state.get) if state.exists else None).step(parcels, marks, rows_in)
         state.update(tuple(done.saved))
-        counted = {"rows": None, **done.counts}
-        yield pd.DataFrame([counted, *({**UNCOUNTED, "rows": to_bytes(batch)} for batch in done.rows)])
+        rows = [to_view(part, COMPRESSION) for batch in done.rows for part in split(batch)]
+        yield pd.DataFrame({"rows": [None, *rows], "counts": [[*done.counts.values()], *[None] * len(rows)]})
 
     return step
 

@@ -18,7 +18,7 @@ pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
 from pyspark import cloudpickle
 
-from pystream.spark.parcels import Layout, Saved, from_bytes, pack
+from pystream.spark.parcels import PART_BYTES, Layout, Saved, from_bytes, pack, split
 from pystream.spark.phases import shard_labels
 from pystream.spark.shards import Shard
 
@@ -259,3 +259,23 @@ def test_large_partitions_are_sent_in_parts(monkeypatch):
     marks = [from_bytes(p["marks"]).to_pylist() for p in parcels if p["marks"] is not None]
     assert marks == [[{"stream": 0, "least": 0, "greatest": 99}]] * s.layout.shards
     assert list(pack(s.layout, [batches[0].slice(0, 0)])) == []
+
+
+@pytest.mark.parametrize("numbers", [(0, 1, 2), (7, 5, 900), (-(1 << 63), 0, (1 << 63) - 1)])
+def test_marks_whatever_the_streams_are_called(numbers):
+    """Near ones are counted in place, others looked up."""
+    s = stream(COUNT)
+    times = [(5, 0), (3, 1), (9, 0), (4, 1), (0, 2), (5, 0)]
+    batch = s._batch([row(ts, numbers[n]) for ts, n in times])
+    for parcel in [p for b in pack(s.layout, [batch]) for p in b.to_pylist()]:
+        marks = {m["stream"]: (m["least"], m["greatest"]) for m in from_bytes(parcel["marks"]).to_pylist()}
+        assert marks == dict(zip(numbers, [(5, 9), (3, 4), (0, 0)], strict=True))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 100_000])
+def test_results_travel_in_parts(rows):
+    batch = pa.record_batch({"a": range(rows), "b": ["x" * 30] * rows})
+    parts = list(split(batch.slice(rows // 3)))
+    assert [x for part in parts for x in part.column(0).to_pylist()] == [*range(rows // 3, rows)]
+    assert all(part.num_rows and part.nbytes <= 2 * PART_BYTES for part in parts)
+    assert len(parts) < 3 + batch.nbytes // PART_BYTES
