@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,12 @@ from typing import Protocol
 
 OUTPUT = "output.txt"
 _LOOK_EVERY_S = 0.05
+
+#: TLC may fall asleep for good: as it reports its progress, the thread that wants the others to pause can miss that
+#: they do. A process that has used less than this of the processor for so long is started again, so many times in all.
+_ASLEEP_S = 60.0
+_ASLEEP_USED_S = 0.5
+_STARTS = 3
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -53,6 +60,8 @@ class Running:
     process: "subprocess.Popen[bytes]"
     started: float = field(default_factory=time.monotonic)
     processor_s: float = 0.0
+    looked: float = field(default_factory=time.monotonic)
+    used_s: float = 0.0
 
     def ended(self) -> bool:
         """Whether the process has ended; if so, `processor_s` is what it took."""
@@ -61,6 +70,13 @@ class Running:
             # This thread alone waits for children, one at a time: what came to their sum is this one's.
             self.processor_s = _children_s() - before
         return self.process.returncode is not None
+
+    def asleep(self) -> bool:
+        """Whether the process has done next to nothing since it was looked at a while ago."""
+        if time.monotonic() - self.looked < _ASLEEP_S:
+            return False
+        before, self.looked, self.used_s = self.used_s, time.monotonic(), _used_s(self.process.pid)
+        return self.used_s - before < _ASLEEP_USED_S
 
     def elapsed(self) -> float:
         """Return the seconds since the start."""
@@ -144,6 +160,7 @@ def run(
     waiting = sorted(tasks, key=lambda task: task.seconds)
     running: list[Running] = []
     finished: dict[str, Finished] = {}
+    starts: Counter[str] = Counter()
     try:
         while waiting or running:
             signum = interrupted()
@@ -151,10 +168,15 @@ def run(
                 raise Interrupted(signum)
             while waiting and len(running) < slots:
                 running.append(_start(waiting.pop()))
+                starts[running[-1].task.name] += 1
             for ended in [one for one in running if _ended(one, timeout_s)]:
                 running.remove(ended)
                 finished[ended.task.name] = _finish(ended)
                 watcher.done(finished[ended.task.name])
+            for asleep in [one for one in running if starts[one.task.name] < _STARTS and one.asleep()]:
+                running.remove(asleep)
+                asleep.kill()
+                waiting.append(asleep.task)
             watcher.tick(running)
             time.sleep(_LOOK_EVERY_S)
     finally:
@@ -184,6 +206,15 @@ def _ended(one: Running, timeout_s: float | None) -> bool:
 def _children_s() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+def _used_s(pid: int) -> float:
+    """The processor time of a process so far; where there is no /proc, as if it were never idle."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
+    except OSError:
+        return float("inf")
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def _finish(ended: Running) -> Finished:

@@ -196,3 +196,17 @@ def test_states_are_counted_while_tlc_runs(tools, adder, tmp_path):
     with pytest.raises(runner.Interrupted):
         runner.run([task], 1, Watch(), enough, timeout_s=60)
     assert counts[-1][1] > 2000
+
+
+def test_a_process_that_fell_asleep_is_started_again(tmp_path, monkeypatch):
+    """As TLC does once in thousands of runs; one that works is left alone."""
+    monkeypatch.setattr(runner, "_ASLEEP_S", 0.5)
+    monkeypatch.setattr(runner, "_ASLEEP_USED_S", 0.02)
+    sleepy = "if [ -e once ]; then echo awake; else touch once; exec sleep 1000; fi"
+    busy = "echo begin >> starts; i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; cat starts"
+    tasks = [runner.Task(name, ["sh", "-c", what], tmp_path / name) for name, what in {"s": sleepy, "b": busy}.items()]
+    for task in tasks:
+        task.folder.mkdir()
+    finished = runner.run(tasks, 2, Silent(), lambda: None)  # type: ignore[arg-type]
+    assert (finished["s"].output, finished["s"].code) == ("awake\n", 0)
+    assert finished["b"].output == "begin\n"
