@@ -24,8 +24,9 @@ from typing import Protocol
 OUTPUT = "output.txt"
 _LOOK_EVERY_S = 0.05
 
-#: TLC may fall asleep for good: as it reports its progress, the thread that wants the others to pause can miss that
-#: they do. A process that has used less than this of the processor for so long is started again, so many times in all.
+#: TLC was seen to fall asleep for good: its main thread waited for the worker to pause, which it did already (by their
+#: stacks, a wake-up missed in StateQueue.suspendAll). A process that has used less than this of the processor for so
+#: long is started again, so many times in all.
 _ASLEEP_S = 60.0
 _ASLEEP_USED_S = 0.5
 _STARTS = 3

@@ -199,7 +199,7 @@ def test_states_are_counted_while_tlc_runs(tools, adder, tmp_path):
 
 
 def test_a_process_that_fell_asleep_is_started_again(tmp_path, monkeypatch):
-    """As TLC does once in thousands of runs; one that works is left alone."""
+    """As TLC was seen to do, once; one that works is left alone."""
     monkeypatch.setattr(runner, "_ASLEEP_S", 0.5)
     monkeypatch.setattr(runner, "_ASLEEP_USED_S", 0.02)
     sleepy = "if [ -e once ]; then echo awake; else touch once; exec sleep 1000; fi"
