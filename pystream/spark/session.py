@@ -33,6 +33,7 @@ DEFAULTS = {
 
 #: Writes a checkpoint through Hadoop's FileSystem. Spark's default, through its FileContext, makes some 25 processes
 #: for the 5 files of a micro-batch where Hadoop has no native library: readlink and chmod, 5 ms each.
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
@@ -71,8 +72,9 @@ def _with_few_processes(spark: SparkSession) -> SparkSession:
     java: Any = spark  # Spark has no other door to its file systems than its Java side
     jvm = java._jvm  # noqa: SLF001
     jvm.org.apache.hadoop.fs.FileSystem.getLocal(java._jsc.hadoopConfiguration()).setWriteChecksum(False)  # noqa: SLF001
-    if jvm.org.apache.spark.util.Utils.classIsLoadable(CHECKPOINTS):  # it is Spark's own business where it has it
-        spark.conf.set("spark.sql.streaming.checkpointFileManagerClass", CHECKPOINTS)
+    known = jvm.org.apache.spark.util.Utils.classIsLoadable(CHECKPOINTS)  # it is Spark's own business where it has it
+    if known and spark.conf.get(MANAGER, None) is None:
+        spark.conf.set(MANAGER, CHECKPOINTS)
     return spark
 
 

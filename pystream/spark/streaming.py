@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 TYPES = {str: "string", bytes: "binary", int: "bigint"}
 STATE = ", ".join(f"{name} {TYPES[type]}" for name, type in get_type_hints(Saved).items())
-RESULTS = "rows binary, counts array<bigint>"  # each column takes pandas as long as thousands of rows
+RESULTS = "rows binary, counts array<bigint>"  # few columns: pandas looks at each by itself
 MOST = ("latest", "frontier")
 LATE = ("error", "drop")
 
