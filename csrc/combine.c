@@ -186,8 +186,9 @@ static bool combine_begin(ps_fold *f) {
 static partial_list slice_list(const combine_pass *p, int32_t a, int64_t slice) {
   int64_t from = p->from[slice];
   uint8_t *partials = p->columns[a];
-  return (partial_list){p->keys + from, partials ? partials + (size_t)from * p->kinds[a]->size : NULL,
-                        p->from[slice + 1] - from, false, NULL};
+  return (partial_list){.keys = p->keys + from,
+                        .partials = partials ? partials + (size_t)from * p->kinds[a]->size : NULL,
+                        .n = p->from[slice + 1] - from};
 }
 
 static bool enter(const ps_fold *f, combine_pass *p) {

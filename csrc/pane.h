@@ -13,7 +13,7 @@ typedef struct pane_slab pane_slab;
 
 typedef struct pane {
   _Alignas(16) cell next; /* the packed slice begins behind the node */
-  pane_slab *slab;        /* NULL: the reader's own, from a snapshot or merged (pane_window.h) */
+  pane_slab *slab;        /* NULL: the reader's own, from a snapshot, merged or dense (pane_window.h) */
   uint64_t begin;         /* of the slice */
   uint64_t position;      /* the edge that the input has come to; PANE_FOREVER: closed */
   int64_t through;        /* tuples of the input, from its beginning to the end of the slice */
@@ -24,10 +24,15 @@ typedef struct pane {
   uint32_t sweep; /* numbers in later slices were learnt since that sweep began (key_sweep.h); then the reader's */
   bool owns;      /* partials hold memory */
   bool loose;     /* not folded: see loose.h */
+  bool dense;     /* the reader's own, with an entry for each key number: see dense.h */
   bool held;      /* the reader's: the slice is still needed */
   bool guest;     /* slab is NULL: it refers to what a snapshot brought; else it is a merged one */
 } pane;
 
 _Static_assert(sizeof(pane) % 16 == 0, "partials hold 128-bit integers");
 
-static inline packed pane_packed(pane *p) { return packed_view(p + 1, p->n, p->plain, p->loose); }
+static inline packed pane_packed(pane *p) {
+  packed data = packed_view(p + 1, p->n, p->plain, p->loose);
+  data.dense = p->dense;
+  return data;
+}

@@ -144,28 +144,55 @@ static bool pane_hive_publish(pane_input *in, pane_windows w, uint64_t position)
   return true;
 }
 
-/* The rows are a whole slice: whether to hand it over loose. Not if that took much more memory than folding it. */
+/* Rows [from, to) of a batch: a whole slice. */
+typedef struct {
+  const batch *b;
+  const uint32_t *numbers;
+  int64_t from, to;
+} whole_slice;
+
+/* Whether to hand it over loose. Not if that took much more memory than folding it. */
 static bool goes_loose(const pane_input *in, const pane_plan *plan, int64_t rows) {
-  return plan->loose && in->loose > 0 && in->slice.n == 0 && rows <= 2 * in->keys;
+  return plan->loose && in->loose > 0 && rows <= 2 * in->keys;
 }
 
 /* NULL: it has to be folded, or memory ran out, which folding will find. */
-static pane *loose_pane(pane_input *in, const pane_plan *plan, const batch *b, const uint32_t *numbers, int64_t from,
-                        int64_t to) {
+static pane *loose_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
   uint64_t plain;
-  size_t size = loose_size(plan->functions, plan->kinds, to - from, &plain);
+  size_t size = loose_size(plan->functions, plan->kinds, w->to - w->from, &plain);
   pane *p = pane_new(in, size);
   if (!p) return NULL;
-  if (!loose_pack(plan->functions, plan->kinds, b, numbers, from, to, p + 1)) {
+  if (!loose_pack(plan->functions, plan->kinds, w->b, w->numbers, w->from, w->to, p + 1)) {
     pane_undo(in, size);
     in->loose = 0;
     return NULL;
   }
-  p->n = to - from;
+  p->n = w->to - w->from;
   p->plain = plain;
   p->loose = true;
   in->loose--;
   return p;
+}
+
+/* The same for one that is made of firsts; what it does not need of the memory goes back. */
+static pane *firsts_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
+  size_t size = packed_size(plan->functions, plan->kinds, w->to - w->from, 0);
+  pane *p = pane_new(in, size);
+  if (!p) return NULL;
+  p->n = firsts_pack(&in->slice, w->b, w->numbers, w->from, w->to, p + 1);
+  if (p->n < 0) {
+    pane_undo(in, size);
+    return NULL;
+  }
+  in->slab->used -= packed_round(size) - packed_round(packed_size(plan->functions, plan->kinds, p->n, 0));
+  return p;
+}
+
+/* A node made without folding; NULL: fold. */
+static pane *quick_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
+  if (in->slice.n > 0) return NULL;
+  if (plan->firsts && w->to - w->from <= FIRSTS_ROWS_MAX) return firsts_pane(in, plan, w);
+  return goes_loose(in, plan, w->to - w->from) ? loose_pane(in, plan, w) : NULL;
 }
 
 /* The first row from `row` on that is not before the edge; most slices are short, so the steps begin small. */
@@ -201,7 +228,7 @@ bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *
     bool counts = is_covered(h->plan.windows, in->begin),
          whole = end < b->rows; /* tuples between windows are not kept */
     pane *p = NULL;
-    if (counts && whole && goes_loose(in, &h->plan, end - row)) p = loose_pane(in, &h->plan, b, numbers, row, end);
+    if (counts && whole) p = quick_pane(in, &h->plan, &(whole_slice){b, numbers, row, end});
     if (counts && !p && !slice_fold(&in->slice, b, numbers, row, end, !whole)) return false;
     in->tuples += end - row;
     if (p) hand_over(in, h->plan.windows, p, last_edge(h->plan.windows, (uint64_t)ts[end]));

@@ -129,6 +129,7 @@ static bool collect_window(pane_saver *s) {
     bool turned = w->plan->stacked && i < w->held_turned;
     ok = put(s, turned ? (pane_source){copy_turned(s, node), PANE_COPIED} : (pane_source){node, PANE_LENT});
   }
+  if (w->dense) ok = ok && put(s, (pane_source){w->dense, PANE_LENT});
   if (w->merged.n) ok = ok && put(s, (pane_source){pack(&s->hive->window.merged, w->merged_begin, false), PANE_COPIED});
   carried rest = w->slices;
   while (ok && rest.first < rest.n) {

@@ -3,8 +3,10 @@
 
 #ifdef PYSTREAM_SMALL
 #define MERGE_FROM 2
+#define CROWD(keys) ((void)(keys), INT64_C(1))
 #else
-#define MERGE_FROM 512 /* slices held: fewer stay in the cache, and merging them costs more than it saves */
+#define MERGE_FROM 512     /* slices held: fewer stay in the cache, and merging them costs more than it saves */
+#define CROWD(keys) (keys) /* partials of an edge that are worth adding up, if there are more */
 #endif
 
 /* ---- making ---- */
@@ -21,7 +23,9 @@ bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functi
     strings |= p->kinds[a]->is_bytes;
   }
   p->merges = !strings;
+  p->dense = p->stacked && dense_suits(functions, p->kinds);
   p->loose = loose_suits(functions, p->kinds);
+  p->firsts = firsts_suit(functions, p->kinds);
   return true;
 }
 
@@ -73,6 +77,7 @@ void pane_window_free(pane_window *w) {
   for (uint64_t i = w->held_first; i < w->held_end; i++) {
     if (pane_window_held(w, i)) own_free(p, pane_window_held(w, i));
   }
+  if (w->dense) own_free(p, w->dense);
   slice_free(&w->merged);
   for (int32_t a = 0; a < p->functions->n; a++) {
     if (w->totals[a].total) partial_drop(p->kinds[a], w->totals[a].total, w->capacity);
@@ -120,7 +125,7 @@ static inline bool enter_rows(pane_window *w, const packed *p, bool loose) {
   int64_t *rows = w->rows;
   for (int64_t i = 0, n = p->n; i < n; i++) {
     uint32_t k = keys[i]; /* keys with rows are listed: those without may have been struck off */
-    if (__builtin_expect(rows[k] == 0, 0) && !roster_list(&w->roster, &k, 1)) return false;
+    if (__builtin_expect(rows[k] == 0, 0) && (loose || own[i]) && !roster_list(&w->roster, &k, 1)) return false;
     rows[k] += loose ? 1 : own[i];
   }
   return true;
@@ -204,7 +209,36 @@ static bool hold(pane_window *w, pane *node) {
 
 static bool take(pane_window *w, pane *node) { return pane_window_enter(w, node) && hold(w, node); }
 
+/* Whether what all inputs hand over of one edge is more than there are keys: it was so at the edge before. */
+static bool is_crowded(pane_window *w, const pane *node) {
+  if (node->begin != w->edge) {
+    w->crowded = w->edge_partials > CROWD(w->capacity);
+    w->edge_partials = 0;
+    w->edge = node->begin;
+  }
+  w->edge_partials += node->n;
+  return w->crowded;
+}
+
+/* Whether the slice has been added up with others of its edge. */
+static bool goes_dense(pane_window *w, pane *node) {
+  const pane_plan *p = w->plan;
+  if (!p->dense || !is_crowded(w, node) || w->held_first == w->held_end) return false;
+  if (!w->dense) w->dense = dense_new(p->functions, p->kinds, node->begin, w->capacity);
+  return w->dense && node->limit <= w->dense->limit && dense_add(w->dense, node, p->functions, p->kinds);
+}
+
+/* A node of the window's own is held. */
+static bool take_own(pane_window *w, pane *node) {
+  if (take(w, node)) return true;
+  own_free(w->plan, node);
+  return false;
+}
+
 bool pane_window_seal(pane_window *w) {
+  pane *dense = w->dense;
+  w->dense = NULL;
+  if (dense && !take_own(w, dense)) return false;
   if (w->merged.n == 0) return true;
   uint64_t plain;
   size_t size = slice_packed_size(&w->merged, &plain);
@@ -212,12 +246,12 @@ bool pane_window_seal(pane_window *w) {
   if (!node) return false;
   *node = (pane){.begin = w->merged_begin, .n = w->merged.n, .limit = w->merged.slot_capacity, .plain = plain};
   slice_pack(&w->merged, node + 1, plain, &node->owns);
-  if (take(w, node)) return true;
-  own_free(w->plan, node);
-  return false;
+  return take_own(w, node);
 }
 
 bool pane_window_take(pane_window *w, pane *node) {
+  if (w->dense && w->dense->begin != node->begin && !pane_window_seal(w)) return false;
+  if (goes_dense(w, node)) return true;
   bool merges = w->plan->merges && w->held_end - w->held_first >= MERGE_FROM;
   if ((!merges || w->merged_begin != node->begin) && !pane_window_seal(w)) return false;
   if (!merges) return take(w, node);
@@ -290,6 +324,7 @@ pane *pane_window_guest(const pane_window *w, const carried *c) {
   node->n = n;
   node->limit = w->capacity;
   packed p = pane_packed(node);
+  assert(p.rows);
   for (int64_t i = 0; i < n; i++) {
     p.keys[i] = c->numbers[c->first + i];
     p.rows[i] = carried_rows(w, c, c->first + i);

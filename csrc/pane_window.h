@@ -7,7 +7,8 @@
  *
  * Slices are touched again long after they came: when they leave, and where two stacks are needed, once in between. So
  * where many are held, those of all inputs that begin at one edge are merged into one, which is held when the next edge
- * comes or a window is due.
+ * comes or a window is due. So they are where two stacks are needed and all inputs together hand over more partials of
+ * an edge than there are keys: then by key number (dense.h), which costs less.
  *
  *   start_next          due               the slices held are those of the first window that has any and is not
  *       |--- slices held --|              delivered; it ends at `due`
@@ -23,6 +24,8 @@
  */
 #pragma once
 
+#include "dense.h"
+#include "firsts.h"
 #include "loose.h"
 #include "pane.h"
 #include "roster.h"
@@ -35,7 +38,9 @@ typedef struct {
   const partial_kind **kinds; /* of each function */
   bool stacked;               /* some function needs the two stacks */
   bool loose;                 /* slices may be loose */
-  bool merges;                /* slices of an edge may be merged: no strings */
+  bool firsts;                /* slices may be made of firsts: firsts.h */
+  bool dense;                 /* slices of an edge may be added up: dense.h */
+  bool merges;                /* they may be merged: no strings */
 } pane_plan;
 
 bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functions);
@@ -72,6 +77,10 @@ typedef struct {
   partial_totals *totals;
   int64_t capacity; /* key numbers there is room for */
   roster roster;
+  uint64_t edge;         /* where the slice began that came last */
+  int64_t edge_partials; /* what has come of that edge */
+  bool crowded;          /* at the edge before that was more than there are key numbers */
+  pane *dense;           /* slices of one edge that have come, added up; NULL: none */
   slice merged;          /* the slices of one edge that have come; empty: none */
   uint64_t merged_begin; /* that edge */
   carried windows, slices;
@@ -135,5 +144,6 @@ static inline pane *pane_window_held(const pane_window *w, uint64_t i) {
 }
 
 static inline int64_t pane_window_partials(const pane_window *w) {
-  return w->partials + w->merged.n + (w->windows.n - w->windows.first) + (w->slices.n - w->slices.first);
+  return w->partials + w->merged.n + (w->dense ? w->dense->n : 0) + (w->windows.n - w->windows.first) +
+         (w->slices.n - w->slices.first);
 }

@@ -184,34 +184,45 @@ static inline placed_partial first_of(const placed_partial *a, const placed_part
 }
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): `state` is a type */
-#define STACKED(name, state)                                                               \
-  static bool name##_enter(const partial_totals *t, const partial_list *list) {            \
-    state *back = t->total;                                                                \
-    const state *from = list->partials;                                                    \
-    for (int64_t i = 0; i < list->n; i++) {                                                \
-      state *to = &back[list->keys[i]];                                                    \
-      if (name##_better(&from[i], to)) *to = from[i];                                      \
-    }                                                                                      \
-    return true;                                                                           \
-  }                                                                                        \
-  static void name##_push(const partial_totals *t, const partial_list *list) {             \
-    state *back = t->total, *front = t->front, *own = list->partials;                      \
-    for (int64_t i = 0; i < list->n; i++) {                                                \
-      uint32_t k = list->keys[i];                                                          \
-      state without = front[k];                                                            \
-      front[k] = name##_of(&own[i], &without);                                             \
-      own[i] = without;                                                                    \
-      back[k] = (state){0};                                                                \
-    }                                                                                      \
-  }                                                                                        \
-  static void name##_pop(const partial_totals *t, const partial_list *list) {              \
-    state *front = t->front;                                                               \
-    const state *own = list->partials;                                                     \
-    for (int64_t i = 0; i < list->n; i++) front[list->keys[i]] = own[i];                   \
-  }                                                                                        \
-  static inline const state *name##_total(const partial_totals *t, uint32_t k) {           \
-    const state *back = (const state *)t->total + k, *front = (const state *)t->front + k; \
-    return name##_better(back, front) ? back : front;                                      \
+#define STACKED(name, state)                                                                         \
+  static bool name##_enter(const partial_totals *t, const partial_list *list) {                      \
+    state *back = t->total;                                                                          \
+    const state *from = list->partials;                                                              \
+    for (int64_t i = 0; i < list->n; i++) {                                                          \
+      state *to = &back[list->keys[i]];                                                              \
+      *to = name##_of(&from[i], to);                                                                 \
+    }                                                                                                \
+    return true;                                                                                     \
+  }                                                                                                  \
+  static inline void name##_push_by(const partial_totals *t, const partial_list *list, bool dense) { \
+    state *back = t->total, *front = t->front, *own = list->partials;                                \
+    for (int64_t i = 0, n = list->n; i < n; i++) {                                                   \
+      uint32_t k = dense ? (uint32_t)i : list->keys[i];                                              \
+      state without = front[k];                                                                      \
+      front[k] = name##_of(&own[i], &without);                                                       \
+      own[i] = without;                                                                              \
+      back[k] = (state){0};                                                                          \
+    }                                                                                                \
+  }                                                                                                  \
+  static void name##_push(const partial_totals *t, const partial_list *list) {                       \
+    if (list->dense) {                                                                               \
+      name##_push_by(t, list, true);                                                                 \
+    } else {                                                                                         \
+      name##_push_by(t, list, false);                                                                \
+    }                                                                                                \
+  }                                                                                                  \
+  static void name##_pop(const partial_totals *t, const partial_list *list) {                        \
+    state *front = t->front;                                                                         \
+    const state *own = list->partials;                                                               \
+    if (list->dense) {                                                                               \
+      memcpy(front, own, (size_t)list->n * sizeof *own);                                             \
+      return;                                                                                        \
+    }                                                                                                \
+    for (int64_t i = 0; i < list->n; i++) front[list->keys[i]] = own[i];                             \
+  }                                                                                                  \
+  static inline const state *name##_total(const partial_totals *t, uint32_t k) {                     \
+    const state *back = (const state *)t->total + k, *front = (const state *)t->front + k;           \
+    return name##_better(back, front) ? back : front;                                                \
   }
 
 /* The last is of the newest slice that has one: when that leaves, none is left. */
@@ -296,6 +307,25 @@ const partial_kind *partial_kind_of(const aggregate *a) {
     case PS_FUNCTIONS: break;
   }
   return NULL;
+}
+
+bool partial_add_plain(int128 *to, const partial_list *list) {
+  const uint32_t *keys = list->keys;
+  const int128 *from = list->partials;
+  int64_t done = 0, n = list->n;
+  while (done < n && !__builtin_add_overflow(to[keys[done]], from[done], &to[keys[done]])) done++;
+  if (done == n) return true;
+  partial_subtract_plain(to, list, done + 1);
+  return false;
+}
+
+/* What was added last may have wrapped, and does so again. */
+void partial_subtract_plain(int128 *to, const partial_list *list, int64_t n) {
+  const int128 *from = list->partials;
+  for (int64_t i = 0; i < n; i++) {
+    int128 *sum = &to[list->keys[i]];
+    *sum = (int128)((uint128)*sum - (uint128)from[i]);
+  }
 }
 
 void partial_drop(const partial_kind *kind, void *partials, int64_t n) {

@@ -59,6 +59,7 @@ typedef struct {
   int64_t n;
   bool plain;
   const int64_t *rows; /* plain: how many tuples each one has; NULL: loose (loose.h), one each */
+  bool dense;          /* keys are 0, 1, 2, ...; partials of keys without tuples are zero (dense.h) */
 } partial_list;
 
 typedef struct {
@@ -74,6 +75,11 @@ typedef struct {
 } partial_kind;
 
 const partial_kind *partial_kind_of(const aggregate *a);
+
+/* Adds plain sums to those by key number. False: one would not fit; nothing has changed. And takes the first n of them
+   out again. */
+bool partial_add_plain(int128 *to, const partial_list *list);
+void partial_subtract_plain(int128 *to, const partial_list *list, int64_t n);
 
 /* Frees what the partials hold. */
 void partial_drop(const partial_kind *kind, void *partials, int64_t n);

@@ -334,6 +334,32 @@ bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from,
   return true;
 }
 
+/* Another slice begins. */
+static void next_turn(slice *s) {
+  if (++s->turn != 0) return;
+  memset(s->slot, 0, (size_t)s->slot_capacity * sizeof *s->slot); /* the slots of long ago would be right again */
+  s->turn = 1;
+}
+
+int64_t slice_find_first(slice *s, const uint32_t *numbers, int64_t n, uint16_t *row) {
+  if (!reserve(s, n)) return -1;
+  uint64_t *slot = s->slot, turn = (uint64_t)s->turn << 32;
+  uint32_t *keys = s->keys, met = 0;
+  int64_t *rows = s->rows;
+  for (int64_t i = 0; i < n; i++) { /* as in find_entries */
+    uint32_t number = numbers[i];
+    uint64_t found = slot[number] ^ turn;
+    uint32_t fresh = found >> 32 != 0, e = fresh ? met : (uint32_t)found;
+    slot[number] = turn | e;
+    keys[e] = number;
+    rows[e] = (rows[e] & ((int64_t)fresh - 1)) + 1;
+    row[met] = (uint16_t)i;
+    met += fresh;
+  }
+  next_turn(s);
+  return met;
+}
+
 /* ---- pack ---- */
 
 static int64_t bytes_total(const slice *s, int32_t a) {
@@ -362,15 +388,9 @@ static bool is_plain(const slice *s, int32_t a) {
   return plain;
 }
 
-static size_t column_size(const partial_kind *kind, int64_t n, bool plain) {
-  return packed_round((size_t)n * (plain ? sizeof(int128) : kind->size));
-}
-
-static bool bit_of(uint64_t plain, int32_t a) { return a < 64 && (plain >> a & 1); }
-
 size_t packed_size(const aggregates *functions, const partial_kind *const *kinds, int64_t n, uint64_t plain) {
   size_t size = packed_round((size_t)n * sizeof(uint32_t)) + packed_round((size_t)n * sizeof(int64_t));
-  for (int32_t a = 0; a < functions->n; a++) size += column_size(kinds[a], n, bit_of(plain, a));
+  for (int32_t a = 0; a < functions->n; a++) size += packed_column_size(kinds[a], n, packed_is_plain(plain, a));
   return size;
 }
 
@@ -382,25 +402,6 @@ size_t slice_packed_size(const slice *s, uint64_t *plain) {
     if (s->kinds[a]->is_bytes) strings += packed_round((size_t)bytes_total(s, a));
   }
   return packed_size(s->functions, s->kinds, s->n, *plain) + strings;
-}
-
-packed packed_view(void *place, int64_t n, uint64_t plain, bool loose) {
-  uint8_t *at = place;
-  packed p = {.n = n, .plain = plain, .keys = (uint32_t *)(void *)at};
-  at += packed_round((size_t)n * sizeof *p.keys);
-  if (!loose) {
-    p.rows = (int64_t *)(void *)at;
-    at += packed_round((size_t)n * sizeof *p.rows);
-  }
-  p.columns = at;
-  return p;
-}
-
-partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at) {
-  bool plain = bit_of(p->plain, a);
-  partial_list list = {p->keys, *at, p->n, plain, p->rows};
-  *at += column_size(kind, p->n, plain);
-  return list;
 }
 
 /* Copies the strings behind the columns. */
@@ -449,8 +450,5 @@ void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
 void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
   slice_pack_copy(s, place, plain, owns);
   s->n = 0;
-  if (++s->turn == 0) { /* the slots of long ago would be right again */
-    memset(s->slot, 0, (size_t)s->slot_capacity * sizeof *s->slot);
-    s->turn = 1;
-  }
+  next_turn(s);
 }

@@ -46,6 +46,10 @@ bool slice_expect(slice *s, uint32_t keys_max);
    to the batch afterwards. False when out of memory: the slice is then good for nothing but being freed. */
 bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, bool settle);
 
+/* The keys of the n rows: `keys` and `rows` are filled, and row[i] is the first row of the i-th key. Nothing is folded;
+   the slice, which is empty, stays so. Gives how many there are; -1: out of memory. */
+int64_t slice_find_first(slice *s, const uint32_t *numbers, int64_t n, uint16_t *row);
+
 typedef struct packed packed;
 
 /* Folds in what was handed over of the same time, by whatever input; not strings. Expect the keys first. False when out
@@ -60,17 +64,39 @@ struct packed {
   uint32_t *keys;
   int64_t *rows; /* NULL: loose (loose.h), one each */
   uint8_t *columns;
+  bool dense; /* see dense.h */
 };
 
 static inline size_t packed_round(size_t size) { return (size + 15) / 16 * 16; } /* partials hold 128-bit integers */
 
-packed packed_view(void *place, int64_t n, uint64_t plain, bool loose);
+static inline packed packed_view(void *place, int64_t n, uint64_t plain, bool loose) {
+  uint8_t *at = place;
+  packed p = {.n = n, .plain = plain, .keys = (uint32_t *)(void *)at};
+  at += packed_round((size_t)n * sizeof *p.keys);
+  if (!loose) {
+    p.rows = (int64_t *)(void *)at;
+    at += packed_round((size_t)n * sizeof *p.rows);
+  }
+  p.columns = at;
+  return p;
+}
+
+static inline bool packed_is_plain(uint64_t plain, int32_t a) { return a < 64 && (plain >> a & 1); }
+
+static inline size_t packed_column_size(const partial_kind *kind, int64_t n, bool plain) {
+  return packed_round((size_t)n * (plain ? sizeof(int128) : kind->size));
+}
 
 /* Its size, without the bytes of strings. */
 size_t packed_size(const aggregates *functions, const partial_kind *const *kinds, int64_t n, uint64_t plain);
 
 /* The partials of aggregate a; going through all of them, `at` starts at p->columns and moves on. */
-partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at);
+static inline partial_list packed_next(const packed *p, const partial_kind *kind, int32_t a, uint8_t **at) {
+  bool plain = packed_is_plain(p->plain, a);
+  partial_list list = {p->keys, *at, p->n, plain, p->rows, p->dense};
+  *at += packed_column_size(kind, p->n, plain);
+  return list;
+}
 
 /* Packing in two steps: which sums are plain and how many bytes it takes; then the move to `place`, which is as large
    as that and aligned to 16 bytes, and leaves the slice empty. *owns says whether partials in it hold memory.

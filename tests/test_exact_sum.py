@@ -85,7 +85,7 @@ def test_nan_and_infinities(values):
 
 
 def test_narrow_sum_spills_when_it_overflows():
-    large = 2.0**46 - 1
+    large = 2.0**45 - 1  # below that, the narrow sum takes it
     for values in ([large] * 9, [-large] * 9, [large] * 4096 + [1e-9] * 100 + [-large] * 4095):
         assert bits(total(values)) == bits(exact(values))
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from streams import ALL, stream
 from threads import patience
@@ -129,6 +130,95 @@ def test_slices_that_are_not_folded_equal_mq(size, advance, rare, nulls):
     rng = np.random.default_rng(size * 1000 + advance)
     inputs = [sums_stream(rng, 900, 300, int(rng.choice([5, 60])), rare, nulls) for _ in range(3)]
     same(ps.Query(ps.Window(size, advance), "k", SUMS), inputs, cut=int(rng.choice([3, 50, 900])))
+
+
+#: Everything that slices of one edge can be added up for, and what may be handed over loose.
+CROWD = SUMS | {"first": ps.first("f"), "least": ps.min("g"), "most": ps.max("i")}
+
+
+def crowd(rng: np.random.Generator, rare: float = 0, nulls: float = 0) -> list[pa.Table]:
+    """Of an edge there is more than there are keys; now and then nothing for long, and new keys come."""
+    inputs = []
+    for _ in range(6):
+        table = sums_stream(rng, 6000, 300, 20, rare, nulls)
+        ts, keys = table["ts"].to_numpy(), table["k"].to_numpy()
+        jump, more = int(rng.integers(100, 200)), np.where(ts < 180, 1, 5)
+        inputs.append(table.set_column(0, "ts", [ts + (ts > 150) * jump]).set_column(1, "k", [keys * more]))
+    return inputs
+
+
+@pytest.mark.parametrize("functions", [CROWD, CROWD | {"last": ps.last("i"), "some": ps.count(pc.field("i") > 0)}])
+@pytest.mark.parametrize(("rare", "nulls"), [(0, 0), (0.002, 0), (0, 0.002)])
+@pytest.mark.parametrize(("size", "advance"), [(7, 1), (30, 3), (5, 8), (64, 1)])
+def test_slices_that_are_added_up_equal_mq(size, advance, rare, nulls, functions):
+    """Beside them are some that cannot be: a sum is wide, a value is null, a key is new."""
+    rng = np.random.default_rng(size * 1000 + advance)
+    same(ps.Query(ps.Window(size, advance), "k", functions), crowd(rng, rare, nulls), cut=int(rng.choice([50, 900])))
+
+
+def test_sums_that_become_wide_as_they_are_added_up_equal_mq():
+    """Each is narrow, and so are those of an input; those of all inputs are not."""
+    rng = np.random.default_rng(1)
+    inputs = [
+        table.set_column(4, "f", [np.full(6000, 2.0**44 * (1 if i < 4 else -1))]) for i, table in enumerate(crowd(rng))
+    ]
+    same(ps.Query(ps.Window(30, 3), "k", CROWD | {"h": ps.avg("f")}), inputs, cut=900)
+
+
+def test_snapshots_while_slices_are_added_up_equal_mq():
+    """Inputs are apart, so that what was added up of the last edge is not all of it."""
+    rng = np.random.default_rng(1)
+    inputs = [t.combine_chunks() for t in crowd(rng)]
+    query = ps.Query(ps.Window(30, 3), "k", CROWD)
+    op, rows = ps.Operator(query, 6, inputs[0].schema, "sliced"), []
+    for begin in range(0, 6000, 300):
+        for i in range(6):
+            op.add(i, inputs[i].slice(begin, 300))
+            rows += op.poll()
+            if begin % 900 == 0 and i == 3:
+                blob = op.snapshot()
+                op.end()
+                op = ps.Operator.restore(query, blob, "sliced")
+    with op:
+        for i in range(6):
+            op.close(i)
+        rows += op
+    assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
+
+
+FIRSTS = {"f": ps.first("f"), "g": ps.first("g"), "j": ps.first("j")}
+
+
+@pytest.mark.parametrize("nulls", [0, 0.01])
+@pytest.mark.parametrize(("size", "advance"), [(7, 1), (30, 3), (5, 8), (700, 100)])
+def test_firsts_alone_equal_mq(size, advance, nulls):
+    """Slices of a few rows to some thousand, within a batch and across."""
+    rng = np.random.default_rng(size * 1000 + advance)
+    inputs = [sums_stream(rng, 9000, 900, int(rng.choice([5, 60])), nulls=nulls) for _ in range(3)]
+    query = ps.Query(ps.Window(size, advance), "k", FIRSTS | {"i": ps.first("i")})
+    same(query, inputs, cut=int(rng.choice([7, 300, 9000])))
+
+
+def test_snapshots_of_firsts_alone_equal_mq():
+    """Some tuples of a key are ready and some are not, or none is."""
+    rng = np.random.default_rng(1)
+    inputs = [sums_stream(rng, 3000, 300, keys=30).combine_chunks() for _ in range(3)]
+    query = ps.Query(ps.Window(30, 3), "k", FIRSTS)
+    op, rows, at = ps.Operator(query, 3, inputs[0].schema, "sliced"), [], [0, 0, 0]
+    while min(at) < 3000:
+        i, n = int(rng.integers(3)), int(rng.integers(1, 400))
+        op.add(i, inputs[i].slice(at[i], n))
+        at[i] += n
+        rows += op.poll()
+        if rng.random() < 0.3:
+            blob = op.snapshot()
+            op.end()
+            op = ps.Operator.restore(query, blob, str(rng.choice(["sliced", "sliced", "mq", "runs"])))
+    with op:
+        for i in range(3):
+            op.close(i)
+        rows += op
+    assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
 
 
 def test_a_key_with_many_tuples_in_a_slice_is_folded():

@@ -1,0 +1,24 @@
+/*
+ * dense.h - the slices of all inputs that begin at one edge, added up by key number.
+ *
+ * Slices held are touched again when they leave and, where two stacks are needed, once in between. Where many inputs
+ * have tuples of few keys, what they hand over of one edge is more than there are keys: added up it is less, and lies
+ * in the order of key numbers, so that going over it again is a plain loop over arrays.
+ *
+ *   keys      [0] [1] [2] [3] ...            all numbers below `limit`
+ *   rows      [3] [0] [7] [1]                0: no tuple, and all partials of the key are zero
+ *   columns   partials by key number; sums are plain (partial.h)
+ */
+#pragma once
+
+#include "pane.h"
+
+/* Whether what these functions hand over can be added up: strings belong to nodes. */
+bool dense_suits(const aggregates *functions, const partial_kind *const *kinds);
+
+/* An empty node for so many key numbers. NULL when out of memory. */
+pane *dense_new(const aggregates *functions, const partial_kind *const *kinds, uint64_t begin, int64_t limit);
+
+/* Adds the slice of the same edge, whose key numbers are below the limit. False: it does not fit, for some sum is not
+   plain or becomes too large; nothing has changed. */
+bool dense_add(pane *node, pane *other, const aggregates *functions, const partial_kind *const *kinds);

@@ -1,0 +1,25 @@
+/*
+ * firsts.h - a slice folded and packed at once, where firsts are all that is asked for.
+ *
+ * Of a key only the first tuple in the slice matters, and how many there are. So one loop over the key numbers finds
+ * which rows those are, and their values are copied straight to the place where the slice is handed over. What comes
+ * out is what slice_fold and slice_pack would have made.
+ */
+#pragma once
+
+#include "slice.h"
+
+/* Of how many rows, at most. */
+#ifdef PYSTREAM_SMALL
+#define FIRSTS_ROWS_MAX 4
+#else
+#define FIRSTS_ROWS_MAX 1024
+#endif
+
+/* Whether it can be done for these functions. */
+bool firsts_suit(const aggregates *functions, const partial_kind *const *kinds);
+
+/* Packs the rows [from, to) of the batch, whose keys are `numbers[from]`, ..., to `place`, which is large enough for a
+   key per row; the slice, which is empty, stays so. Gives the number of keys; -1: out of memory, or some value may be
+   null, and the rows have to be folded. */
+int64_t firsts_pack(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, void *place);
