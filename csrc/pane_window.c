@@ -23,7 +23,7 @@ bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functi
     strings |= p->kinds[a]->is_bytes;
   }
   p->merges = !strings;
-  p->dense = p->stacked && dense_suits(functions, p->kinds);
+  p->dense = dense_suits(functions, p->kinds);
   p->loose = loose_suits(functions, p->kinds);
   p->firsts = firsts_suit(functions, p->kinds);
   return true;

@@ -7,8 +7,8 @@
  *
  * Slices are touched again long after they came: when they leave, and where two stacks are needed, once in between. So
  * where many are held, those of all inputs that begin at one edge are merged into one, which is held when the next edge
- * comes or a window is due. So they are where two stacks are needed and all inputs together hand over more partials of
- * an edge than there are keys: then by key number (dense.h), which costs less.
+ * comes or a window is due. So they are where all inputs together hand over more partials of an edge than there are
+ * keys: then by key number (dense.h), which costs less.
  *
  *   start_next          due               the slices held are those of the first window that has any and is not
  *       |--- slices held --|              delivered; it ends at `due`
