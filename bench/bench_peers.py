@@ -25,6 +25,11 @@ others (K-OI); then --peers takes some at a time. Tuples much denser or sparser 
 because with few tuples per window and key it is the rows put out that cost. Preparations that favour a peer are not
 timed: its module says which.
 
+What a rest costs: between turns others fill the caches, or this machine's neighbours do. `auto` on k-OI with 4 inputs
+took 16 ms when runs follow each other, 21 after 0.05 s and 26 after 0.3 s, all of it processor time; the bare loop
+touches little but its columns and takes 12 in its turns. So with 4 inputs `auto` is at 0.5 of the loop when the machine
+is quiet and few peers take part, and at 0.35 to 0.5 otherwise.
+
 Writes peers.json (all samples, machine, date, versions, load) and peers.txt, and prints the table.
 """
 
