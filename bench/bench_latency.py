@@ -49,8 +49,8 @@ runs with every switch of threads recorded): rows later than 1 ms come in two or
 each. The largest in each run began with a processor that was away for 1 to 5 ms: for the kernel's own threads
 (kdamond 1.1 to 4.1 ms, rcu_preempt 2.5) or in the middle of one of ours that has work for 0.1. The output thread is
 then woken on that processor and waits there, while the other one is idle in pieces too short for the scheduler to move
-it. After a pause of 4 ms it takes as long again to catch up, since a processor has twice the work to do then: so a
-pause of 2 ms in half a second is enough to make p99. Inputs that give way (sched_yield) when much is held were tried:
+it. A burst lasts about twice as long as the pause, since what was held up has to be caught up with: a pause of 2 or 3
+ms in half a second is enough to make p99. Inputs that give way (sched_yield) when much is held were tried:
 better for k-OS, worse for k-OI.
 
 What would make the numbers wrong: other work on the machine; more than anything else it moves p99 and p99.9, since a

@@ -30,6 +30,11 @@ took 16 ms when runs follow each other, 21 after 0.05 s and 26 after 0.3 s, all 
 touches little but its columns and takes 12 in its turns. So with 4 inputs `auto` is at 0.5 of the loop when the machine
 is quiet and few peers take part, and at 0.35 to 0.5 otherwise.
 
+Where the time goes then (perf, k-OI, 4 inputs, run after run): 7.2 ns of processor time a tuple, of which the loop, whose
+rows are merged, checked and numbered before, has 3. The input thread has 54 %: key numbers 15, checks 8, copying 4, slices
+7; the output thread 46 %: adding slices up 7, entering and leaving windows 7, rows out 17. Both are busy four fifths of
+the time. On w-OI exact sums take 11 % on one side and 27 on the other, rounding them to doubles 11.
+
 Writes peers.json (all samples, machine, date, versions, load) and peers.txt, and prints the table.
 """
 
