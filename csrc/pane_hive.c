@@ -119,7 +119,7 @@ static void hand_over(pane_input *in, pane_windows w, pane *p, uint64_t position
   p->begin = in->begin;
   p->position = position;
   p->through = in->tuples;
-  p->limit = in->slice.slot_capacity;
+  p->limit = in->limit;
   p->input = (int32_t)(in->slice.input - PARTIAL_INPUT);
   p->sweep = in->sweep;
   WRITES(*p);
@@ -215,7 +215,11 @@ static int64_t rows_before(const int64_t *ts, int64_t row, int64_t rows, uint64_
 }
 
 bool pane_hive_expect(pane_hive *h, int32_t input, int64_t limit) {
-  return slice_expect(&h->input[input].slice, (uint32_t)(limit > 0 ? limit - 1 : 0));
+  pane_input *in = &h->input[input];
+  if (limit <= in->limit) return true;
+  if (!slice_expect(&in->slice, (uint32_t)(limit - 1))) return false;
+  in->limit = limit;
+  return true;
 }
 
 bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *numbers) {
@@ -316,7 +320,7 @@ int64_t pane_hive_through(const pane_hive *h, int32_t input) { return h->cursor[
 static bool input_init(pane_hive *h, int32_t i) {
   pane_input *in = &h->input[i];
   if (!slice_init(&in->slice, h->plan.functions, h->plan.kinds, i)) return false;
-  in->last = pane_new(in, 0);
+  in->last = pane_hive_expect(h, i, 1) ? pane_new(in, 0) : NULL;
   if (!in->last) {
     slice_free(&in->slice);
     return false;

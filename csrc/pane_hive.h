@@ -43,6 +43,7 @@ typedef struct {
   uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
   slice slice;
   int64_t tuples;   /* handed over or folded so far, or in no window */
+  int64_t limit;    /* above all key numbers that may have come */
   int64_t keys;     /* in the slice that was folded last */
   int64_t loose;    /* slices that may be loose before one is folded again, to see how many keys there are */
   uint32_t sweep;   /* whoever knows the input's key numbers sets it: see pane.h */

@@ -108,6 +108,7 @@ static bool resize(void **array, int64_t from, int64_t to, size_t element) {
 static bool reserve_totals(pane_window *w, int64_t limit) {
   const pane_plan *p = w->plan;
   if (limit <= w->capacity) return true;
+  if (limit < 2 * w->capacity) limit = 2 * w->capacity; /* keys may come one at a time */
   bool ok = roster_expect(&w->roster, limit) && resize((void **)&w->rows, w->capacity, limit, sizeof *w->rows);
   for (int32_t a = 0; ok && a < p->functions->n; a++) {
     size_t size = p->kinds[a]->size;
@@ -212,11 +213,12 @@ static bool take(pane_window *w, pane *node) { return pane_window_enter(w, node)
 /* Whether what all inputs hand over of one edge is more than there are keys: it was so at the edge before. */
 static bool is_crowded(pane_window *w, const pane *node) {
   if (node->begin != w->edge) {
-    w->crowded = w->edge_partials > CROWD(w->capacity);
+    w->crowded = w->edge_partials > CROWD(w->limit);
     w->edge_partials = 0;
     w->edge = node->begin;
   }
   w->edge_partials += node->n;
+  if (node->limit > w->limit) w->limit = node->limit;
   return w->crowded;
 }
 
@@ -224,7 +226,7 @@ static bool is_crowded(pane_window *w, const pane *node) {
 static bool goes_dense(pane_window *w, pane *node) {
   const pane_plan *p = w->plan;
   if (!p->dense || !is_crowded(w, node) || w->held_first == w->held_end) return false;
-  if (!w->dense) w->dense = dense_new(p->functions, p->kinds, node->begin, w->capacity);
+  if (!w->dense) w->dense = dense_new(p->functions, p->kinds, node->begin, w->limit);
   return w->dense && node->limit <= w->dense->limit && dense_add(w->dense, node, p->functions, p->kinds);
 }
 
@@ -249,11 +251,15 @@ bool pane_window_seal(pane_window *w) {
   return take_own(w, node);
 }
 
+/* Whether what has been merged or added up begins elsewhere. */
+static bool is_of_another_edge(const pane_window *w, uint64_t begin) {
+  return (w->dense && w->dense->begin != begin) || (w->merged.n > 0 && w->merged_begin != begin);
+}
+
 bool pane_window_take(pane_window *w, pane *node) {
-  if (w->dense && w->dense->begin != node->begin && !pane_window_seal(w)) return false;
+  if (is_of_another_edge(w, node->begin) && !pane_window_seal(w)) return false;
   if (goes_dense(w, node)) return true;
   bool merges = w->plan->merges && w->held_end - w->held_first >= MERGE_FROM;
-  if ((!merges || w->merged_begin != node->begin) && !pane_window_seal(w)) return false;
   if (!merges) return take(w, node);
   w->merged_begin = node->begin;
   packed p = pane_packed(node);

@@ -79,7 +79,8 @@ typedef struct {
   roster roster;
   uint64_t edge;         /* where the slice began that came last */
   int64_t edge_partials; /* what has come of that edge */
-  bool crowded;          /* at the edge before that was more than there are key numbers */
+  int64_t limit;         /* above all key numbers that have come with slices */
+  bool crowded;          /* at the edge before, more partials came than there are key numbers */
   pane *dense;           /* slices of one edge that have come, added up; NULL: none */
   slice merged;          /* the slices of one edge that have come; empty: none */
   uint64_t merged_begin; /* that edge */

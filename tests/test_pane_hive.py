@@ -63,21 +63,27 @@ def sums_stream(
 NUMBERS = {name: f for name, f in ALL.items() if not name.endswith("_s")}
 
 
+@pytest.mark.parametrize("keys", [5, 100])
 @pytest.mark.parametrize("functions", ["numbers", "sums"])
 @pytest.mark.parametrize("size", [150, 400])
-def test_many_slices_held_equal_mq(size, functions):
-    """So many that those of one edge are merged, now and then: the stacks turn over with both kinds in them."""
+def test_many_slices_held_equal_mq(size, functions, keys):
+    """So many that those of one edge are merged, now and then: the stacks turn over with both kinds in them.
+
+    With few keys some are added up instead.
+    """
     rng = np.random.default_rng(size)
+    query = ps.Query(ps.Window(size, 1), "k", NUMBERS if functions == "numbers" else SUMS)
     if functions == "numbers":
-        same(ps.Query(ps.Window(size, 1), "k", NUMBERS), [stream(rng, 1000, 1000, keys=5) for _ in range(6)], cut=100)
+        same(query, [stream(rng, 1000, 1000, keys) for _ in range(6)], cut=100)
     else:  # among them loose ones
-        same(ps.Query(ps.Window(size, 1), "k", SUMS), [sums_stream(rng, 2000, 1000, keys=5) for _ in range(6)], cut=100)
+        same(query, [sums_stream(rng, 2000, 1000, keys) for _ in range(6)], cut=100)
 
 
-def test_snapshots_while_many_slices_are_held_equal_mq():
+@pytest.mark.parametrize("keys", [4, 100])
+def test_snapshots_while_many_slices_are_held_equal_mq(keys):
     """Inputs are apart, so that what was merged of the last edge is not all of it."""
     rng = np.random.default_rng(1)
-    inputs = [stream(rng, 1500, 700, keys=4).combine_chunks() for _ in range(3)]
+    inputs = [stream(rng, 1500, 700, keys).combine_chunks() for _ in range(3)]
     query = ps.Query(ps.Window(400, 1), "k", NUMBERS)
     op, rows = ps.Operator(query, 3, inputs[0].schema, "sliced"), []
     for begin in range(0, 1500, 100):
