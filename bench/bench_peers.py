@@ -25,15 +25,15 @@ others (K-OI); then --peers takes some at a time. Tuples much denser or sparser 
 because with few tuples per window and key it is the rows put out that cost. Preparations that favour a peer are not
 timed: its module says which.
 
-What a rest costs: between turns others fill the caches, or this machine's neighbours do. `auto` on k-OI with 4 inputs
-took 16 ms when runs follow each other, 21 after 0.05 s and 26 after 0.3 s, all of it processor time; the bare loop
-touches little but its columns and takes 12 in its turns. So with 4 inputs `auto` is at 0.5 of the loop when the machine
+What a rest costs: `auto` on k-OI with 4 inputs took 16 ms when runs follow each other, 21 after 0.05 s and 26 after 0.3
+s (processor time 24, 30 and 36), probably because caches are cold; the bare loop takes 12 in its turns. So with 4 inputs `auto` is at 0.5 of the loop when the machine
 is quiet and few peers take part, and at 0.35 to 0.5 otherwise.
 
-Where the time goes then (perf, k-OI, 4 inputs, run after run): 7.2 ns of processor time a tuple, of which the loop, whose
-rows are merged, checked and numbered before, has 3. The input thread has 54 %: key numbers 15, checks 8, copying 4, slices
-7; the output thread 46 %: adding slices up 7, entering and leaving windows 7, rows out 17. Both are busy four fifths of
-the time. On w-OI exact sums take 11 % on one side and 27 on the other, rounding them to doubles 11.
+Where the time goes then (perf, k-OI, 4 inputs, run after run): 7.2 ns of processor time a tuple. The loop, whose rows
+are merged, checked and numbered before, has 3. Of the 7.2 the input thread has 54 %: key numbers 15, checks 8, copying
+4, slices 5; the output thread 46 %: adding slices up 7, entering and leaving windows 7, rows out 17. It took 5.3 ns;
+3.9 would be possible if neither thread ever waited for the other. On w-OI, exact sums take 11 % in the input thread and
+16 in the other, and rounding them, with the division, 11.
 
 Writes peers.json (all samples, machine, date, versions, load) and peers.txt, and prints the table.
 """

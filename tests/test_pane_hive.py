@@ -79,6 +79,15 @@ def test_many_slices_held_equal_mq(size, functions, keys):
         same(query, [sums_stream(rng, 2000, 1000, keys) for _ in range(6)], cut=100)
 
 
+def settle(op: ps.Operator, added: list[pa.Table]) -> None:
+    """Wait until the output thread has come as far as it can with what was added, which is something of each input."""
+    ts, input = min((t["ts"][-1].as_py(), i) for i, t in enumerate(added))
+    behind = [np.sum(t["ts"].to_numpy() > (ts if i <= input else ts - 1)) for i, t in enumerate(added)]
+    for _ in patience():
+        if op.stats()["pending"] == sum(behind):
+            return
+
+
 @pytest.mark.parametrize("keys", [4, 100])
 def test_snapshots_while_many_slices_are_held_equal_mq(keys):
     """Inputs are apart, so that what was merged of the last edge is not all of it."""
@@ -91,6 +100,7 @@ def test_snapshots_while_many_slices_are_held_equal_mq(keys):
             op.add(i, inputs[i].slice(begin, 100))
             rows += op.poll()
             if begin > 900 and i == 1:
+                settle(op, [t.slice(0, begin + 100 * (k <= i)) for k, t in enumerate(inputs)])
                 blob = op.snapshot()
                 op.end()
                 op = ps.Operator.restore(query, blob, "sliced")
@@ -181,7 +191,8 @@ def test_snapshots_while_slices_are_added_up_equal_mq():
         for i in range(6):
             op.add(i, inputs[i].slice(begin, 300))
             rows += op.poll()
-            if begin % 900 == 0 and i == 3:
+            if begin % 900 == 600 and i == 3:
+                settle(op, [t.slice(0, begin + 300 * (k <= i)) for k, t in enumerate(inputs)])
                 blob = op.snapshot()
                 op.end()
                 op = ps.Operator.restore(query, blob, "sliced")
