@@ -26,8 +26,8 @@ because with few tuples per window and key it is the rows put out that cost. Pre
 timed: its module says which.
 
 What a rest costs: `auto` on k-OI with 4 inputs took 16 ms when runs follow each other, 21 after 0.05 s and 26 after 0.3
-s (processor time 24, 30 and 36), probably because caches are cold; the bare loop takes 12 in its turns. So with 4 inputs `auto` is at 0.5 of the loop when the machine
-is quiet and few peers take part, and at 0.35 to 0.5 otherwise.
+s (processor time 24, 30 and 36), probably because caches are cold; the bare loop takes 12 in its turns. So with 4
+inputs `auto` is at 0.5 of the loop when the machine is quiet and few peers take part, and at 0.35 to 0.5 otherwise.
 
 Where the time goes then (perf, k-OI, 4 inputs, run after run): 7.2 ns of processor time a tuple. The loop, whose rows
 are merged, checked and numbered before, has 3. Of the 7.2 the input thread has 54 %: key numbers 15, checks 8, copying
