@@ -111,20 +111,12 @@ def test_snapshots_while_many_slices_are_held_equal_mq(keys):
     assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
 
 
-@pytest.mark.parametrize("functions", ["all", "sums"])
-@pytest.mark.parametrize(("size", "advance"), [(7, 1), (30, 3), (5, 8), (17, 4), (64, 1), (50, 49)])
-def test_snapshots_of_long_streams_equal_mq(size, advance, functions):
-    """Taken while stacks are half used up and inputs apart; from slices and windows of others to slices and back."""
-    rng = np.random.default_rng(size * 1000 + advance)
-    if functions == "all":
-        inputs, query = [stream(rng, 150, 300, keys=4) for _ in range(3)], ps.Query(ps.Window(size, advance), "k", ALL)
-    else:
-        inputs = [sums_stream(rng, 150, 40, keys=4) for _ in range(3)]
-        query = ps.Query(ps.Window(size, advance), "k", SUMS)
-    inputs = [t.combine_chunks() for t in inputs]
+def same_with_snapshots(rng: np.random.Generator, query: ps.Query, inputs: list[pa.Table]) -> None:
+    """Rows of any input come, some dozen batches in all; after every other one the operator goes on in another."""
     op, rows, at = ps.Operator(query, 3, inputs[0].schema, "sliced"), [], [0, 0, 0]
-    while min(at) < 150:
-        i, n = int(rng.integers(3)), int(rng.integers(1, 25))
+    length = len(inputs[0])
+    while min(at) < length:
+        i, n = int(rng.integers(3)), int(rng.integers(1, length // 6))
         op.add(i, inputs[i].slice(at[i], n))
         at[i] += n
         rows += op.poll()
@@ -137,6 +129,19 @@ def test_snapshots_of_long_streams_equal_mq(size, advance, functions):
             op.close(i)
         rows += op
     assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
+
+
+@pytest.mark.parametrize("functions", ["all", "sums"])
+@pytest.mark.parametrize(("size", "advance"), [(7, 1), (30, 3), (5, 8), (17, 4), (64, 1), (50, 49)])
+def test_snapshots_of_long_streams_equal_mq(size, advance, functions):
+    """Taken while stacks are half used up and inputs apart; from slices and windows of others to slices and back."""
+    rng = np.random.default_rng(size * 1000 + advance)
+    if functions == "all":
+        inputs, query = [stream(rng, 150, 300, keys=4) for _ in range(3)], ps.Query(ps.Window(size, advance), "k", ALL)
+    else:
+        inputs = [sums_stream(rng, 150, 40, keys=4) for _ in range(3)]
+        query = ps.Query(ps.Window(size, advance), "k", SUMS)
+    same_with_snapshots(rng, query, [t.combine_chunks() for t in inputs])
 
 
 @pytest.mark.parametrize(("rare", "nulls"), [(0, 0), (0.02, 0), (0, 0.1)])
@@ -221,21 +226,7 @@ def test_snapshots_of_firsts_alone_equal_mq():
     rng = np.random.default_rng(1)
     inputs = [sums_stream(rng, 3000, 300, keys=30).combine_chunks() for _ in range(3)]
     query = ps.Query(ps.Window(30, 3), "k", FIRSTS)
-    op, rows, at = ps.Operator(query, 3, inputs[0].schema, "sliced"), [], [0, 0, 0]
-    while min(at) < 3000:
-        i, n = int(rng.integers(3)), int(rng.integers(1, 400))
-        op.add(i, inputs[i].slice(at[i], n))
-        at[i] += n
-        rows += op.poll()
-        if rng.random() < 0.3:
-            blob = op.snapshot()
-            op.end()
-            op = ps.Operator.restore(query, blob, str(rng.choice(["sliced", "sliced", "mq", "runs"])))
-    with op:
-        for i in range(3):
-            op.close(i)
-        rows += op
-    assert canonical(pa.Table.from_batches(rows)) == canonical(ps.aggregate(query, inputs, design="mq"))
+    same_with_snapshots(rng, query, inputs)
 
 
 def test_a_key_with_many_tuples_in_a_slice_is_folded():
