@@ -45,13 +45,12 @@ thread, 11 %, the number of its key 10 %, this driver 9 %. None is large. Much l
 some at a time, and then they would not count at once.
 
 Who has the processors when rows are late (k-OS, 20 inputs, 21 million tuples/s, which is half of the highest rate; six
-runs with every switch of threads recorded): rows later than 1 ms come in two or three bursts a second, of 3 to 11 ms
-each. The largest in each run began with a processor that was away for 1 to 5 ms: for the kernel's own threads
-(kdamond 1.1 to 4.1 ms, rcu_preempt 2.5) or in the middle of one of ours that has work for 0.1. The output thread is
-then woken on that processor and waits there, while the other one is idle in pieces too short for the scheduler to move
-it. A burst lasts about twice as long as the pause, since what was held up has to be caught up with: a pause of 2 or 3
-ms in half a second is enough to make p99. Inputs that give way (sched_yield) when much is held were tried:
-better for k-OS, worse for k-OI.
+runs with every switch of threads recorded): most rows later than 1 ms come in a few bursts of 3 to 11 ms. In the
+largest of each run one thread had a processor for long at a stretch: kdamond 4.1 ms (twice), rcu_preempt 2.5, another
+program 2.1, and an injector 2.6 and 5.2, which has work for 0.1 at a time unless it has to catch up. In one that was
+followed switch by switch, kdamond had just taken the processor on which the output thread was woken, and that waited
+there, while the other processor was idle again and again, never for long. Inputs that give way (sched_yield) when much
+is held were tried: better for k-OS, worse for k-OI.
 
 What would make the numbers wrong: other work on the machine; more than anything else it moves p99 and p99.9, since a
 thread that has lost its processor waits for milliseconds. The load average is in the result. Injectors, output thread

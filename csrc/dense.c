@@ -1,21 +1,20 @@
 /* dense.c - see dense.h. */
 #include "dense.h"
 
-/* Of all sums; more functions are not marked. */
-static uint64_t plain_sums(const aggregates *functions, const partial_kind *const *kinds) {
-  uint64_t plain = 0;
-  for (int32_t a = 0; a < functions->n; a++) plain |= (uint64_t)kinds[a]->sums << a;
-  return plain;
-}
-
 bool dense_suits(const aggregates *functions, const partial_kind *const *kinds) {
   bool suits = functions->n <= 64;
   for (int32_t a = 0; a < functions->n; a++) suits &= !kinds[a]->is_bytes;
   return suits;
 }
 
+uint64_t dense_plain(const aggregates *functions, const partial_kind *const *kinds) {
+  uint64_t plain = 0;
+  for (int32_t a = 0; a < functions->n && a < 64; a++) plain |= (uint64_t)kinds[a]->sums << a;
+  return plain;
+}
+
 pane *dense_new(const aggregates *functions, const partial_kind *const *kinds, uint64_t begin, int64_t limit) {
-  uint64_t plain = plain_sums(functions, kinds);
+  uint64_t plain = dense_plain(functions, kinds);
   pane *node = memory_new(sizeof *node + packed_size(functions, kinds, limit, plain));
   if (!node) return NULL;
   node->begin = begin;
@@ -71,7 +70,7 @@ static void add_others(const packed *to, const packed *from, const aggregates *f
 }
 
 bool dense_add(pane *node, pane *other, const aggregates *functions, const partial_kind *const *kinds) {
-  if (other->plain != node->plain) return false;
+  assert(other->plain == node->plain);
   packed to = pane_packed(node), from = pane_packed(other);
   if (!add_sums(&to, &from, functions, kinds)) return false;
   add_others(&to, &from, functions, kinds);

@@ -16,9 +16,12 @@
 /* Whether what these functions hand over can be added up: strings belong to nodes. */
 bool dense_suits(const aggregates *functions, const partial_kind *const *kinds);
 
+/* What `plain` of a slice has to be (slice.h): all its sums are. */
+uint64_t dense_plain(const aggregates *functions, const partial_kind *const *kinds);
+
 /* An empty node for so many key numbers. NULL when out of memory. */
 pane *dense_new(const aggregates *functions, const partial_kind *const *kinds, uint64_t begin, int64_t limit);
 
-/* Adds the slice of the same edge, whose key numbers are below the limit. False: it does not fit, for some sum is not
-   plain or becomes too large; nothing has changed. */
+/* Adds the slice of the same edge, whose sums are plain and whose key numbers are below the limit. False: some sum
+   would become too large; nothing has changed. */
 bool dense_add(pane *node, pane *other, const aggregates *functions, const partial_kind *const *kinds);

@@ -26,7 +26,7 @@ typedef struct pane {
   bool loose;     /* not folded: see loose.h */
   bool dense;     /* the reader's own, with an entry for each key number: see dense.h */
   bool held;      /* the reader's: the slice is still needed */
-  bool guest;     /* slab is NULL: it refers to what a snapshot brought; else it is a merged one */
+  bool guest;     /* slab is NULL: it refers to what a snapshot brought */
 } pane;
 
 _Static_assert(sizeof(pane) % 16 == 0, "partials hold 128-bit integers");

@@ -24,6 +24,7 @@ bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functi
   }
   p->merges = !strings;
   p->dense = dense_suits(functions, p->kinds);
+  p->plain = dense_plain(functions, p->kinds);
   p->loose = loose_suits(functions, p->kinds);
   p->firsts = firsts_suit(functions, p->kinds);
   return true;
@@ -225,7 +226,7 @@ static bool is_crowded(pane_window *w, const pane *node) {
 /* Whether the slice has been added up with others of its edge. */
 static bool goes_dense(pane_window *w, pane *node) {
   const pane_plan *p = w->plan;
-  if (!p->dense || !is_crowded(w, node) || w->held_first == w->held_end) return false;
+  if (!p->dense || !is_crowded(w, node) || w->held_first == w->held_end || node->plain != p->plain) return false;
   if (!w->dense) w->dense = dense_new(p->functions, p->kinds, node->begin, w->limit);
   return w->dense && node->limit <= w->dense->limit && dense_add(w->dense, node, p->functions, p->kinds);
 }

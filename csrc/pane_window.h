@@ -40,6 +40,7 @@ typedef struct {
   bool loose;                 /* slices may be loose */
   bool firsts;                /* slices may be made of firsts: firsts.h */
   bool dense;                 /* slices of an edge may be added up: dense.h */
+  uint64_t plain;             /* those whose sums are all plain */
   bool merges;                /* they may be merged: no strings */
 } pane_plan;
 
