@@ -11,9 +11,19 @@ Needs the extra `spark` (pip install "pystream[spark]") and Java 17 or newer.
 from pystream.spark.files import aggregate_files
 from pystream.spark.frames import aggregate
 from pystream.spark.generate import generate
+from pystream.spark.new_files import aggregate_new_files
 from pystream.spark.prepare import prepare
 from pystream.spark.session import session
 from pystream.spark.source import register
 from pystream.spark.streaming import finish
 
-__all__ = ["aggregate", "aggregate_files", "finish", "generate", "prepare", "register", "session"]
+__all__ = [
+    "aggregate",
+    "aggregate_files",
+    "aggregate_new_files",
+    "finish",
+    "generate",
+    "prepare",
+    "register",
+    "session",
+]

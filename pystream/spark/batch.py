@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from pystream.errors import SchemaError
 from pystream.operator import Operator
-from pystream.plan import Plan
 from pystream.spark.columns import columns_used, has_udf, order_columns
 from pystream.spark.phases import Phases
-from pystream.spark.types import spark_schema, to_spark
+from pystream.spark.types import results, to_spark
 from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
@@ -54,16 +53,8 @@ def _as(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.R
 
 def _sorted(rows: DataFrame, query: Query, schema: pa.Schema, order: list[str]) -> DataFrame:
     """The path with the shuffle of rows."""
-    out = from_arrow_schema(spark_schema(_out_schema(query, schema)))
     rows = rows.repartition(*query.key) if query.key else rows.coalesce(1)
-    return rows.sortWithinPartitions(*order).mapInArrow(_run(query, schema, order), out)
-
-
-def _out_schema(query: Query, schema: pa.Schema) -> pa.Schema:
-    untyped = [n for n, a in query.aggregates.items() if a.function == "udf" and a.type is None]
-    if untyped:
-        raise ValueError(f"Spark must know all types beforehand: say udf(..., type=...) for {untyped[0]}")
-    return Plan(query, schema).out_schema
+    return results(rows.sortWithinPartitions(*order), _run(query, schema, order), query, schema)
 
 
 def _run(

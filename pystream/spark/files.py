@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 from pyarrow import fs
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pystream.errors import SchemaError
+from pystream.errors import PystreamError, SchemaError
 from pystream.spark import splits
 from pystream.spark.batch import aggregate
 from pystream.spark.columns import columns_used, has_udf, order_columns
 from pystream.spark.formats import BY_NAME, Piece, naming
 from pystream.spark.listing import File, Path, format_of, list_files
 from pystream.spark.phases import Phases
-from pystream.spark.types import spark_schema, to_spark
+from pystream.spark.types import results, spark_schema, to_spark
 from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
@@ -87,9 +87,8 @@ def aggregate_files(
         rows = from_arrow_schema(spark_schema(source.schema))
         read = frame.mapInArrow(lambda batches: source.spark_rows(own(batches)), rows)
         return aggregate(read, query, stream, position)
-    out = from_arrow_schema(spark_schema(phases.out_schema))
     if ranges is not None:
-        return frame.mapInArrow(lambda batches: windows(phases, source, own(batches)), out)
+        return results(frame, lambda batches: windows(phases, source, own(batches)), query, source.schema)
     return phases.shuffle(frame, lambda batches: source.rows(own(batches)))
 
 
@@ -148,7 +147,7 @@ def _hive_type(texts: set[str]) -> pa.DataType:
 def _field(name: str, schema: pa.Schema, hive: dict[str, pa.DataType], file: File) -> pa.Field:
     """A column of a file: its own, that of its path, or where its rows lie."""
     if len(schema.get_all_field_indices(name)) == 1:
-        return pa.field(name, _plain(schema.field(name).type))
+        return pa.field(name, plain(schema.field(name).type), schema.field(name).nullable)
     if name in file.hive():
         return pa.field(name, hive[name])
     if name in (FILE, ROW):
@@ -157,10 +156,10 @@ def _field(name: str, schema: pa.Schema, hive: dict[str, pa.DataType], file: Fil
     raise SchemaError(f"{file.path}: column {name!r} {what}")
 
 
-def _plain(type: pa.DataType) -> pa.DataType:
+def plain(type: pa.DataType) -> pa.DataType:
     """The type without what differs from file to file and shows nowhere: dictionaries, the name of a time zone."""
     if pa.types.is_dictionary(type):
-        return _plain(type.value_type)
+        return plain(type.value_type)
     return pa.timestamp(type.unit, "UTC") if pa.types.is_timestamp(type) and type.tz else type
 
 
@@ -218,6 +217,8 @@ class Source:
     ) -> pa.Array:
         if field.name in batch.schema.names:
             array = batch.column(field.name)
+            if array.null_count and not field.nullable:
+                raise PystreamError(f"column {field.name!r} has nulls, the file says that it has none")
             return array if array.type == field.type else array.cast(field.type)
         if field.name in given:
             return pa.repeat(pa.scalar(given[field.name]).cast(field.type), batch.num_rows)

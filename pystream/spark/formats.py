@@ -50,7 +50,10 @@ class Format(Protocol):
     def inspect(
         self, files: fs.FileSystem, file: File, columns: Collection[str] | None, ts: str
     ) -> tuple[pa.Schema, list[Piece]]:
-        """The columns of a file and its pieces; `columns` are those that will be read, None for all."""
+        """The columns of a file and its pieces; `columns` are those that will be read, None for all.
+
+        Of those the schema says that there are no nulls, where that is known.
+        """
 
     def read(
         self, files: fs.FileSystem, file: File, groups: Sequence[int], schema: pa.Schema, ts: str
@@ -71,12 +74,14 @@ class Parquet:
             leaves = [metadata.schema.column(i).path.split(".")[0] for i in range(len(metadata.schema))]
             indices = {f.name: [i for i, leaf in enumerate(leaves) if leaf == f.name] for f in used}
             bounds = _Bounds(metadata, schema, ts)
+            groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             pieces = []
-            for group in range(metadata.num_row_groups):
-                info = metadata.row_group(group)
-                weight = sum(_weight(f.type, info, indices[f.name]) for f in used)
-                pieces.append(Piece(file, (group,), info.num_rows, weight, *bounds.of(info)))
-            return schema, [p for p in pieces if p.rows]
+            for i, group in enumerate(groups):
+                weight = sum(_weight(f.type, group, indices[f.name]) for f in used)
+                pieces.append(Piece(file, (i,), group.num_rows, weight, *bounds.of(group)))
+            full = {name for name, own in indices.items() if _has_no_nulls(groups, own)}
+            fields = [f.with_nullable(f.nullable and f.name not in full) for f in schema]
+            return pa.schema(fields), [p for p in pieces if p.rows]
 
     def read(
         self, files: fs.FileSystem, file: File, groups: Sequence[int], schema: pa.Schema, ts: str
@@ -126,6 +131,14 @@ class _Bounds:
             raise PystreamError(
                 f"{rows} have timestamps from {least} to {greatest}, the statistics say {low} to {high}"
             )
+
+
+def _has_no_nulls(groups: list[pq.RowGroupMetaData], indices: list[int]) -> bool:
+    """Whether the statistics say so of a column, which is not nested."""
+    if len(indices) != 1:
+        return False
+    all_statistics = (group.column(indices[0]).statistics for group in groups)
+    return all(s is not None and s.has_null_count and s.null_count == 0 for s in all_statistics)
 
 
 def _weight(type: pa.DataType, group: pq.RowGroupMetaData, indices: list[int]) -> int:

@@ -67,7 +67,7 @@ def list_files(path: Path | Sequence[Path], filesystem: Any = None) -> tuple[fs.
     found: dict[str, fs.FileInfo] = {}
     files = None
     for one in given:
-        here, place = _open(os.fspath(one), filesystem)
+        here, place = open_path(os.fspath(one), filesystem)
         if files is not None and not here.equals(files):
             raise PystreamError(f"{one}: all paths must lie in one file system")
         files = here
@@ -92,7 +92,7 @@ def _modified(info: fs.FileInfo) -> int:
     return int(info.mtime_ns or 0)
 
 
-def _open(path: str, filesystem: Any) -> tuple[fs.FileSystem, str]:
+def open_path(path: str, filesystem: Any) -> tuple[fs.FileSystem, str]:
     """The file system, and the path in it; plain paths are made absolute, as executors have folders of their own."""
     if filesystem is not None:
         known = isinstance(filesystem, fs.FileSystem)

@@ -23,7 +23,7 @@ from pystream.errors import PystreamError
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine
 from pystream.plan import Plan
-from pystream.spark.types import spark_schema, to_spark
+from pystream.spark.types import results, to_spark
 from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
@@ -63,11 +63,6 @@ class Phases:
     position: str | None
 
     @property
-    def out_schema(self) -> pa.Schema:
-        """The columns of the result, before Spark's types are put on them."""
-        return Plan(self.query, self.schema).out_schema
-
-    @property
     def window(self) -> tuple[int, int]:
         """Size and advance in the unit of the timestamps."""
         return Plan(self.query, self.schema).window
@@ -86,7 +81,7 @@ class Phases:
         labels = shard_labels(min(partitions, SHARDS_MAX) if self.query.key else 1)
         packed = frame.mapInArrow(lambda batches: self.packed(rows(batches), labels), from_arrow_schema(PACKED))
         together = packed.repartition("shard") if self.query.key else packed.repartition(1)
-        return together.drop("shard").mapInArrow(self.windows, from_arrow_schema(spark_schema(self.out_schema)))
+        return results(together.drop("shard"), self.windows, self.query, self.schema)
 
     def fold(self, shards: int) -> PackedFold:
         """Make what folds the rows of a task."""

@@ -11,36 +11,35 @@ that takes a micro-batch once, each row arrives exactly once.
 from __future__ import annotations
 
 import operator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from pystream.errors import PystreamError, SchemaError
 from pystream.operator import Operator
 from pystream.partials import Fold
-from pystream.spark.batch import _out_schema
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
 from pystream.spark.columns import columns_used, order_columns
 from pystream.spark.parcels import COMPRESSION, PARCELS, Layout, Saved, pack, split, to_view, unpack
 from pystream.spark.phases import SHARDS_MAX
 from pystream.spark.shards import COUNTS, Shard
-from pystream.spark.types import spark_schema, to_spark
+from pystream.spark.types import result_schema, results, to_spark
 from pystream.spark.workers import settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.state import GroupState
-    from pyspark.sql.types import StructType
 
     from pystream.query import Query
+
+Batches = Iterator[pa.RecordBatch]
 
 TYPES = {str: "string", bytes: "binary", int: "bigint"}
 STATE = ", ".join(f"{name} {TYPES[type]}" for name, type in get_type_hints(Saved).items())
@@ -60,36 +59,53 @@ def aggregate(
     metrics: str,
 ) -> DataFrame:
     """Aggregate a streaming DataFrame; see frames.py."""
-    if late not in LATE:
-        raise ValueError(f"late is one of {', '.join(map(repr, LATE))}, not {late!r}")
-    layout = replace(_layout(df, query, stream, position, shards), streams=_declared(streams), drop_late=late == "drop")
-    _check_runs(layout)
-    parcels = df.select(*layout.schema.names).mapInArrow(_pack(layout), from_arrow_schema(PARCELS))
-    results = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, STATE, "append", "NoTimeout")
-    counted = results.observe(
+    columns = columns_used(df.columns, query, [*order_columns(query, stream, position), stream], "the DataFrame")
+    schema = to_arrow_schema(df.select(columns).schema, timezone="UTC")  # the session's must not show
+    layout = layout_of(df.sparkSession, query, schema, stream, position, streams, late, shards)
+    return windows(df.select(columns), layout, metrics)
+
+
+def windows(
+    df: DataFrame, layout: Layout, metrics: str, rows: Callable[[Batches], Batches] = lambda batches: batches
+) -> DataFrame:
+    """The windows of a streaming DataFrame; `rows` makes the rows of the layout's schema of what is in it."""
+    parcels = df.mapInArrow(_pack(layout, rows), from_arrow_schema(PARCELS))
+    steps = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, STATE, "append", "NoTimeout")
+    counted = steps.observe(
         metrics,
         *((f.max if name in MOST else f.sum)(f.col("counts")[i]).alias(name) for i, name in enumerate(COUNTS)),
     )
-    return counted.select("rows").mapInArrow(_unpack, _out(layout))
+    return results(counted.select("rows"), _unpack, layout.query, layout.schema)
 
 
 # ---- before anything runs ----
 
 
-def _layout(df: DataFrame, query: Query, stream: str, position: str | None, shards: int | None) -> Layout:
-    order = order_columns(query, stream, position)
-    columns = columns_used(df.columns, query, [*order, stream], "the DataFrame")
-    if not isinstance(df.schema[stream].dataType, ByteType | ShortType | IntegerType | LongType):
-        raise SchemaError(
-            f"column {stream!r} has type {df.schema[stream].dataType.simpleString()}; it must be an integer"
-        )
+def layout_of(
+    spark: SparkSession,
+    query: Query,
+    schema: pa.Schema,
+    stream: str,
+    position: str | None,
+    streams: int | Sequence[int] | None,
+    late: str,
+    shards: int | None,
+) -> Layout:
+    """The layout of rows with this schema, if all of it can be done."""
+    if late not in LATE:
+        raise ValueError(f"late is one of {', '.join(map(repr, LATE))}, not {late!r}")
+    if not pa.types.is_integer(schema.field(stream).type):
+        raise SchemaError(f"column {stream!r} has type {schema.field(stream).type}; it must be an integer")
     if shards is None:
-        shards = min(int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), SHARDS_MAX)
+        shards = min(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), SHARDS_MAX)
     if not 1 <= operator.index(shards) <= SHARDS_MAX:
         raise ValueError(f"shards must be between 1 and {SHARDS_MAX}, not {shards}")
-    schema = to_arrow_schema(df.select(columns).schema, timezone="UTC")  # the session's must not show
-    place = position if len(order) > 1 else None
-    return Layout(query, schema, stream, place, shards if query.key else 1)
+    place = position if len(order_columns(query, stream, position)) > 1 else None
+    layout = Layout(
+        query, schema, stream, place, shards if query.key else 1, _declared(streams), drop_late=late == "drop"
+    )
+    _check_runs(layout)
+    return layout
 
 
 def _declared(streams: int | Sequence[int] | None) -> tuple[int, ...] | None:
@@ -104,7 +120,7 @@ def _declared(streams: int | Sequence[int] | None) -> tuple[int, ...] | None:
 
 def _check_runs(layout: Layout) -> None:
     """Refuse now what the shards could not do later."""
-    _out(layout)
+    result_schema(layout.query, layout.schema)
     if layout.folds:
         Fold(layout.query, layout.schema, *layout.place)
     else:
@@ -112,22 +128,18 @@ def _check_runs(layout: Layout) -> None:
             op.snapshot()
 
 
-def _out(layout: Layout) -> StructType:
-    return from_arrow_schema(spark_schema(_out_schema(layout.query, layout.schema)))
-
-
 # ---- on the executors ----
 
 
-def _pack(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _pack(layout: Layout, rows: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    def packed(batches: Batches) -> Batches:
         settle()
-        return pack(layout, batches)
+        return pack(layout, rows(batches))
 
     return packed
 
 
-def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _unpack(batches: Batches) -> Batches:
     settle()
     return map(to_spark, unpack(batches))
 
@@ -185,11 +197,11 @@ def finish(started: StreamingQuery | str, query: Query, spark: SparkSession | No
     if len(heads) != layout.shards:
         raise PystreamError(f"{path}: {len(heads)} of {layout.shards} shards are there")
     checkpoint.end()
-    return states.mapInArrow(_rest(layout), _out(layout))
+    return results(states, _rest(layout), layout.query, layout.schema)
 
 
-def _rest(layout: Layout) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def rest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _rest(layout: Layout) -> Callable[[Batches], Batches]:
+    def rest(batches: Batches) -> Batches:
         for batch in batches:
             for state in batch.to_pylist():
                 yield from map(to_spark, Shard(layout, Saved(**state)).finish())

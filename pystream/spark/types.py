@@ -1,10 +1,30 @@
-"""Arrow types on their way into Spark, which has fewer: no unsigned integers, microseconds only."""
+"""Arrow types on their way into Spark, which has fewer: no unsigned integers, microseconds only.
+
+A schema also says which columns have no nulls (`nullable`). Spark, told so, does not look for them: a third of the time
+that it needs to take a row in. Whoever looks at a result finds that its columns may have nulls all the same: a query has
+one schema, whatever is known of the rows.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from pystream.errors import SchemaError
+from pystream.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from pystream.query import Query
+
+    Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 #: The narrowest type of Spark's that holds every value, as Spark's own parquet reader has it.
 _WIDER = {
@@ -36,7 +56,35 @@ def spark_type(type: pa.DataType) -> pa.DataType:
 
 def spark_schema(schema: pa.Schema) -> pa.Schema:
     """The schema in Spark's types."""
-    return pa.schema([pa.field(f.name, spark_type(f.type)) for f in schema])
+    return pa.schema([pa.field(f.name, spark_type(f.type), f.nullable) for f in schema])
+
+
+def result_schema(query: Query, schema: pa.Schema) -> StructType:
+    """The columns of the result, for rows of this schema, as Spark wants to be told."""
+    untyped = [n for n, a in query.aggregates.items() if a.function == "udf" and a.type is None]
+    if untyped:
+        raise ValueError(f"Spark must know all types beforehand: say udf(..., type=...) for {untyped[0]}")
+    out = Plan(query, schema).out_schema
+    full = _never_null(query, schema)
+    return from_arrow_schema(spark_schema(pa.schema([f.with_nullable(f.name not in full) for f in out])))
+
+
+def results(frame: DataFrame, task: Task, query: Query, schema: pa.Schema) -> DataFrame:
+    """The result, from tasks that give its batches; they are made of rows of this schema."""
+    told = result_schema(query, schema)
+    rows = frame.mapInArrow(task, told)
+    return rows.select(*(f.when(f.lit(False), None).otherwise(f.col(f"`{name}`")).alias(name) for name in told.names))
+
+
+def _never_null(query: Query, schema: pa.Schema) -> set[str]:
+    """The columns of the result without nulls: there is a row only for a window and key with tuples."""
+    keys = {name for name in query.key if not schema.field(name).nullable}
+    aggregates = {
+        name
+        for name, a in query.aggregates.items()
+        if a.function == "count" or (a.function != "udf" and a.where is None and not schema.field(a.column).nullable)
+    }
+    return {"ts"} | keys | aggregates
 
 
 def to_spark(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -30,6 +30,7 @@ from pystream.spark.columns import order_columns
 from pystream.spark.formats import Piece
 from pystream.spark.listing import File, list_files
 from pystream.spark.phases import Phases, shard_labels
+from pystream.spark.types import result_schema
 
 pytestmark = pytest.mark.spark
 
@@ -379,6 +380,37 @@ def test_statistics_that_lie(folder, monkeypatch):
         list(source.rows(iter(tasks)))
 
 
+def full(query, path) -> set[str]:
+    """The columns of the result of which Spark is told that they have no nulls."""
+    order = order_columns(query, "stream", "position")
+    source, _ = files.look(query, path, order, None, None)
+    return {f.name for f in result_schema(query, source.schema) if not f.nullable}
+
+
+def test_columns_without_nulls(folder, tmp_path):
+    """They are known by the statistics or the type; if one file has a null, or a condition leaves nothing over, not."""
+    assert full(MIXED, folder) == {"ts", "meter", "n", "s", "f", "m"}
+    places = EC.block(0).schema.get_field_index("cons")
+    for name, value in ("a", None), ("b", 1.0):
+        cons = pa.array([1.0] * (TUPLES - 1) + [value])
+        pq.write_table(EC.block(0).set_column(places, "cons", cons), tmp_path / f"{name}.parquet", row_group_size=500)
+    assert full(MIXED, tmp_path) == {"ts", "meter", "n"}
+    assert full(MIXED, tmp_path / "b.parquet") == {"ts", "meter", "n", "s", "f", "m"}
+    pq.write_table(pq.read_table(tmp_path / "b.parquet"), tmp_path / "b.parquet", write_statistics=False)
+    assert full(MIXED, tmp_path / "b.parquet") <= {"ts", "meter", "n"}
+
+
+def test_a_file_that_says_it_has_no_nulls(tmp_path):
+    block = EC.block(0).combine_chunks().to_batches()[0]
+    lying = pa.schema([f.with_nullable(False) for f in block.schema])
+    arrays = [pa.nulls(TUPLES, f.type) if f.name == "cons" else block.column(f.name) for f in lying]
+    with pa.ipc.new_file(tmp_path / "x.arrow", lying) as writer:
+        writer.write(pa.record_batch(arrays, schema=lying))
+    assert full(MIXED, tmp_path) == {"ts", "meter", "n", "s", "f", "m"}
+    with pytest.raises(PystreamError, match=r"x\.arrow: column 'cons' has nulls, the file says that it has none"):
+        here(MIXED, tmp_path, 1, way="size")
+
+
 # ---- on Spark ----
 
 
@@ -401,7 +433,10 @@ def test_by_time_on_spark(spark, folder, want, monkeypatch):
     monkeypatch.setattr(splits, "SPLIT_BYTES", 40_000)
     frame = aggregate_files(spark, MIXED, folder)
     assert collected(frame, MIXED) == want
-    assert "Exchange" not in frame._jdf.queryExecution().optimizedPlan().toString()
+    assert frame.toArrow().schema == ps.aggregate(MIXED, EC.tables()).schema
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
+    assert "Exchange" not in plan
+    assert "CASE" not in plan  # what hides that there are no nulls is gone when it runs
     assert frame.rdd.getNumPartitions() > 2
 
 

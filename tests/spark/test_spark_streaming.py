@@ -222,29 +222,36 @@ def test_refused(spark, tmp_path):
         started.stop()
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.deep)])
-def test_killed(kills, spark, tmp_path):
+@pytest.mark.parametrize(
+    ("kills", "who"),
+    [
+        (2, "spark"),
+        pytest.param(20, "spark", marks=pytest.mark.deep),
+        pytest.param(20, "executors", marks=pytest.mark.deep),
+    ],
+)
+def test_killed(kills, who, spark, tmp_path):
     """Killed with -9 in the midst of micro-batches, started again and again: the same rows, each once."""
     from pystream.spark import finish  # noqa: PLC0415
 
     dice, whole = random.Random(kills), runs.streams()
     runs.write(tmp_path, whole.block(0), files=2 * kills + 2)
     with ExitStack() as stack:
-        children = (stack.enter_context(_started(tmp_path)) for _ in range(kills))
+        children = (stack.enter_context(_started(tmp_path, who)) for _ in range(kills))
         child, after = None, next(children)
         for _ in range(kills):
             child, after = after, next(children, None)  # Java takes most of the time to start: one does while one runs
             _run_and_kill(child, tmp_path, dice)
-    runs.run(spark, tmp_path)
+    runs.run(spark, tmp_path, who)
     streamed, rest = written(spark, tmp_path), finish(str(tmp_path / "checkpoint"), runs.QUERY, spark).toArrow()
     want = ps.aggregate(runs.QUERY, whole.tables()).to_pylist()
     assert rows(pa.concat_tables([streamed, rest]), runs.QUERY) == want
 
 
 @contextmanager
-def _started(folder) -> Iterator[subprocess.Popen]:
+def _started(folder, who: str) -> Iterator[subprocess.Popen]:
     """A process that is about to run the query; in the end it is gone."""
-    command = [sys.executable, runs.__file__, str(folder)]
+    command = [sys.executable, runs.__file__, str(folder), who]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, start_new_session=True, text=True, **pipes) as child:
         try:
