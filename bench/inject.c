@@ -32,8 +32,10 @@ enum { INPUTS_MAX = 64, COLUMNS = 3, PENDING = 1 << 14, AHEAD_NS = 20000000 };
 
 static const char *const DESIGNS[PS_DESIGNS] = {"mq", "mq-lf", "tuml-sc", "tuml-mc", "wiml", "sliced", "runs"};
 
+/* What one thread writes shares no cache line with what another one reads for every tuple. */
 typedef struct {
-  int64_t *ts, *ring; /* the lap, and the timestamps of batches under way, moved on */
+  _Alignas(128) int64_t *ts; /* the lap */
+  int64_t *ring;             /* the timestamps of batches under way, moved on */
   int32_t *meter;
   double *cons;
   int64_t number, lap;     /* of the next batch, and which lap it is in */
@@ -48,10 +50,10 @@ typedef struct {
   int32_t inputs, threads, columns;
   double rate;
   int64_t lap_rows, span, batch_rows, ring_batches, start, step;
+  _Atomic bool stop;
   source source[INPUTS_MAX];
   _Atomic int64_t tuples, injectors_ns;
   int64_t rows, kept, room, reader_ns, *out;
-  _Atomic bool stop;
 } contest;
 
 static contest r;

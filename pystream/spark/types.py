@@ -1,8 +1,8 @@
 """Arrow types on their way into Spark, which has fewer: no unsigned integers, microseconds only.
 
 A schema also says which columns have no nulls (`nullable`). Spark, told so, does not look for them: a third of the time
-that it needs to take a row in. Whoever looks at a result finds that its columns may have nulls all the same: a query has
-one schema, whatever is known of the rows.
+that it needs to take a row in. Whoever looks at a result finds that its columns may have nulls all the same: a query
+has one schema, whatever is known of the rows.
 """
 
 from __future__ import annotations
