@@ -17,6 +17,12 @@ compared first, row by row: equal for count and first, to 1e-9 for avg, because 
     aggregate_files   pystream.spark.aggregate_files over the files
     ... unsorted      the same over files with the same rows in random order, so that no task has a range of time
 
+Where the time of aggregate_files goes (W-OI, 0.41 s for 10 million rows in and 5.1 million out, the two processors busy
+for 93 % of it; perf, all processes): the native core 22 %, Java, which takes each row of the result by itself, 19,
+Java's compiler 11, decoding parquet 11, Python 8, the kernel, mostly the socket between Python and Java, 8, nothing 7.
+A job that has next to no rows takes 0.08 s. That columns have no nulls, which Spark is told where the files say so,
+saves 10 % of the whole.
+
 With --streaming the files come some at a time (--files), as a query with `availableNow` takes them, each run with a new
 checkpoint, with as many partitions as there are cores. States of queries that have ended are let go before each run.
 Nobody gives the last windows, so results are compared as far as they go.

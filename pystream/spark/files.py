@@ -224,7 +224,9 @@ class Source:
             return pa.repeat(pa.scalar(given[field.name]).cast(field.type), batch.num_rows)
         if field.name == FILE:
             return pa.repeat(pa.scalar(file.number, field.type), batch.num_rows)
-        return pa.array(np.arange(row, row + batch.num_rows) + (file.number << ROW_BITS))
+        if field.name == ROW:
+            return pa.array(np.arange(row, row + batch.num_rows) + (file.number << ROW_BITS))
+        raise SchemaError(f"column {field.name!r} is missing")
 
 
 def _numbered(shared: list[splits.Split]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -106,6 +106,16 @@ def test_a_broken_file_is_named(spark, tmp_path):
         runs.start(out, tmp_path).awaitTermination()
 
 
+def test_a_file_without_a_column(tmp_path):
+    table = runs.streams().block(0)
+    runs.put(tmp_path, table.drop_columns("cons"), 0)
+    file = tmp_path / "in" / "0000.parquet"
+    found = {"path": f"file:{file}", "length": file.stat().st_size, "modified": 0}
+    source = Source(fs.LocalFileSystem(), None, "ts", table.schema)
+    with pytest.raises(ps.SchemaError, match=r"0000\.parquet: column 'cons' is missing"):
+        list(new_files.rows(source, iter([pa.RecordBatch.from_pylist([found])])))
+
+
 def test_a_file_that_is_another_one_by_now(tmp_path):
     runs.write(tmp_path, runs.streams().block(0), files=1)
     file = tmp_path / "in" / "0000.parquet"
