@@ -2,17 +2,18 @@
  * partial.h - what a window function knows of the tuples of a key in a slice, for many keys at once.
  *
  * A partial is a small block of bytes, all zero when no tuple counted; partials of one aggregate lie in an array, so
- * that the loops over them are long, typed and without calls. Functions differ in how a window that slides
- * forgets:
+ * that the loops over them are long, typed and without calls. Functions differ in how a window that slides forgets:
  *
- *   count, sum, avg          one total per key: a slice that enters is added, one that leaves is subtracted. Sums are
- *                            exact (exact_sum.h), so nothing is left over.
- *   last                     one total per key, the newest so far. If the slice that it is of leaves, so have all
- * others. min, max, first          cannot be taken back. Per key two stacks, folded into one value each: `front`, the
- * best of the older slices that are still in the window, and `back`, the best of those that came since the front was
- * last filled. A window's value is the better of the two. When the front runs out, all slices move there, newest first
- * (partial_push): each keeps in its own place what the front was without it, so that its leaving is one copy back
- * (partial_pop).
+ *   count, sum, avg   one total per key: a slice that enters is added, one that leaves is subtracted. Sums are exact
+ *                     (exact_sum.h), so nothing is left over.
+ *
+ *   last              one total per key, the newest so far. If the slice that it is of leaves, so have all others.
+ *
+ *   min, max, first   cannot be taken back. Per key two stacks, folded into one value each: `front`, the best of the
+ *                     older slices that are still in the window, and `back`, the best of those that came since the
+ *                     front was last filled. A window's value is the better of the two. When the front runs out, all
+ *                     slices move there, newest first (partial_push): each keeps in its own place what the front was
+ *                     without it, so that its leaving is one copy back (partial_pop).
  *
  * Either way a slice costs a constant number of steps per key, however many windows it is in.
  *

@@ -45,13 +45,13 @@ ROW_BITS = 40
 #: Files looked at side by side where most of the time is waiting for the file system.
 LOOKERS = 16
 
-#: A row for each task: the window starts that it gives, and the parts of files to read for them.
+#: A row for each task: from where to where rows are in its windows, and the parts of files to read for them.
 _FILE = [("number", pa.int32()), ("path", pa.string()), ("size", pa.int64()), ("modified_ns", pa.int64())]
-_PART = [("file", pa.struct(_FILE)), ("groups", pa.list_(pa.int32())), ("until", pa.int64())]
+_PART = [("file", pa.struct(_FILE)), ("groups", pa.list_(pa.int32())), ("until", pa.int64()), ("inside", pa.bool_())]
 TASKS = pa.schema(
     [
         ("begin", pa.int64()),
-        ("end", pa.int64()),
+        ("reach", pa.int64()),
         ("parts", pa.list_(pa.struct(_PART))),
     ]
 )
@@ -244,10 +244,7 @@ def _numbered(shared: list[splits.Split]) -> Callable[[Iterator[pa.RecordBatch]]
 
 def task_table(shared: list[splits.Split]) -> pa.Table:
     """The tasks as rows."""
-    rows = [
-        {"begin": split.begin, "end": split.end, "parts": [_as_dict(part) for part in split.parts()]}
-        for split in shared
-    ]
+    rows = [vars(split) | {"parts": [_as_dict(part) for part in split.parts()]} for split in shared]
     return pa.Table.from_pylist(rows, schema=TASKS)
 
 
@@ -263,26 +260,21 @@ def _tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 def windows(phases: Phases, source: Source, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A task by time: all windows that start in its range, whose rows it reads all."""
     settle()
-    size, advance = phases.window
     for task in _tasks(tasks):
-        last = task["end"] == splits.FOREVER
-        end = splits.FOREVER if last else task["end"] - advance + size  # of the last window that starts in the range
-        combine = phases.combine(task["begin"])
+        begin, reach = task["begin"], task["reach"]
+        combine = phases.combine(begin)
         for part in task["parts"]:
             for batch in source.rows_of(part):
-                combine.add_rows(_between(batch, source.ts, task["begin"], end))
+                combine.add_rows(batch if part["inside"] else _between(batch, source.ts, begin, reach))
             if part["until"]:
-                yield from map(to_spark, combine.advance(min(part["until"], end)))
-        for out in combine.finish() if last else combine.advance(end):
+                yield from map(to_spark, combine.advance(min(part["until"], reach)))
+        for out in combine.finish() if reach == splits.FOREVER else combine.advance(reach):
             yield to_spark(out)
 
 
 def _between(batch: pa.RecordBatch, name: str, begin: int, end: int) -> pa.RecordBatch:
     """The rows from one timestamp to before another."""
     ts = batch.column(name).cast(pa.int64())
-    if (begin == 0 and end == splits.FOREVER) or ts.null_count or not batch.num_rows:  # the fold refuses nulls
-        return batch
-    least, greatest = (value.as_py() for value in pc.min_max(ts).values())
-    if begin <= least and greatest < end:  # as most are
+    if ts.null_count:  # the fold refuses it
         return batch
     return batch.filter(pc.and_(pc.greater_equal(ts, begin), pc.less(ts, end)))

@@ -125,7 +125,9 @@ class _Bounds:
         low, high = self.of(group)
         if low is None or high is None or not batch.num_rows:
             return
-        least, greatest = (v.as_py() for v in pc.min_max(batch.column(self._ts).cast(pa.int64())).values())
+        ts = batch.column(self._ts)
+        ticks = ts if ts.type == pa.int64() else ts.cast(pa.int64())  # which takes a while even if it is one already
+        least, greatest = (v.as_py() for v in pc.min_max(ticks).values())
         if least is not None and not low <= least <= greatest <= high:
             rows = f"rows from {row} to {row + batch.num_rows - 1}"
             raise PystreamError(

@@ -44,11 +44,15 @@ FOREVER = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Split:
-    """What one task reads. It gives the windows that start from `begin` to before `end`, or all it can."""
+    """What one task reads. It gives the windows that start from `begin` to before `end`, or all it can.
+
+    Rows from `begin` to before `reach` are in them.
+    """
 
     pieces: tuple[Piece, ...]
     begin: int = 0
     end: int = FOREVER
+    reach: int = FOREVER
 
     @property
     def weight(self) -> int:
@@ -62,16 +66,27 @@ class Split:
             pieces = sorted(band, key=lambda p: (p.file.number, p.groups))
             files = [(file, [g for p in own for g in p.groups]) for file, own in groupby(pieces, key=lambda p: p.file)]
             for i, (file, groups) in enumerate(files, 1):
-                yield Part(file, groups, after[0].low or 0 if after and i == len(files) else 0)
+                yield Part(file, groups, after[0].low or 0 if after and i == len(files) else 0, self._has_all(band))
+
+    def _has_all(self, pieces: list[Piece]) -> bool:
+        """Whether all rows of the pieces are in its windows, as far as is known."""
+        if self.begin == 0 and self.reach == FOREVER:
+            return True
+        bounds = [(p.low, p.high) for p in pieces]
+        return all(None not in b and self.begin <= (b[0] or 0) <= (b[1] or 0) < self.reach for b in bounds)
 
 
 @dataclass(frozen=True)
 class Part:
-    """Row groups of a file that are read together. No timestamp of the parts that follow is below `until`."""
+    """Row groups of a file that are read together. No timestamp of the parts that follow is below `until`.
+
+    `inside`: all of their rows are in windows of the task.
+    """
 
     file: File
     groups: list[int]
     until: int
+    inside: bool
 
 
 def _bands(pieces: tuple[Piece, ...]) -> list[list[Piece]]:
@@ -131,8 +146,9 @@ def _edges(pieces: list[Piece], tasks: int, advance: int) -> Iterator[int]:
 
 def _between(pieces: list[Piece], begin: int, end: int, overhang: int) -> Split:
     """The pieces with rows in the windows that start from `begin` to before `end`; `overhang` is size - advance."""
-    needed = (p for p in pieces if (p.high or 0) >= begin and (p.low or 0) < end + overhang)
-    return Split(tuple(needed), begin, end)
+    reach = FOREVER if end == FOREVER else end + overhang
+    needed = (p for p in pieces if (p.high or 0) >= begin and (p.low or 0) < reach)
+    return Split(tuple(needed), begin, end, reach)
 
 
 def join_files(pieces: list[Piece]) -> list[Piece]:

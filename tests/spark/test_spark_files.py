@@ -122,6 +122,11 @@ def test_every_window_has_one_task_that_reads_all_of_it(spans, tasks, size, adva
         (task,) = [s for s in shared if s.begin <= start < s.end]
         needed = {p for p in pieces if p.high >= start and p.low < start + size}
         assert needed <= {*task.pieces}
+        assert task.begin <= start < start + size <= task.reach or task.reach == splits.FOREVER
+    for task in shared:
+        for part in task.parts():
+            rows = [(pieces[g].low, pieces[g].high) for g in part.groups]
+            assert not part.inside or all(task.begin <= low and high < task.reach for low, high in rows)
     assert sum(s.weight for s in shared) <= splits.READ_AGAIN_MAX * sum(p.weight for p in pieces)
 
 
