@@ -37,8 +37,8 @@ micro-batches are 0.6 with no rows at all, to read the files 0.3, to bring the r
 shuffle, second stage and state 0.8, the metrics 0.1, and the way of the results through Java to Python and back 0.4.
 The native core is 0.3 of it. Rows that Java never sees, `new_files`, save 1.0. Results as arrays that Spark explodes
 would save a Python process and cost 0.5 more (tried). Larger micro-batches cost less: the ratio of `aggregate` was 4.0
-to 4.4 with a million rows in each, 6.3 with 3.4 million, 5.7 with all of them in one, where window() keeps no state
-either. A quarter of the processor time is Java's compiler, which goes on for minutes, but window() gains as much by it.
+to 4.4 with a million rows in each, 6.3 with 3.4 million, 5.7 with all of them in one. A quarter of the processor time
+is Java's compiler, which goes on for minutes, but window() gains as much by it.
 
 What would make the numbers wrong: other work on the machine (see the quartiles); data that are much denser in time than
 these (--span), where fewer rows come out and there is less for everyone to do but to read.

@@ -217,9 +217,10 @@ class Source:
     ) -> pa.Array:
         if field.name in batch.schema.names:
             array = batch.column(field.name)
+            array = array if array.type == field.type else array.cast(field.type)  # a dictionary may have a null in it
             if array.null_count and not field.nullable:
                 raise PystreamError(f"column {field.name!r} has nulls, the file says that it has none")
-            return array if array.type == field.type else array.cast(field.type)
+            return array
         if field.name in given:
             return pa.repeat(pa.scalar(given[field.name]).cast(field.type), batch.num_rows)
         if field.name == FILE:

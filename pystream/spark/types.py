@@ -72,8 +72,10 @@ def result_schema(query: Query, schema: pa.Schema) -> StructType:
 def results(frame: DataFrame, task: Task, query: Query, schema: pa.Schema) -> DataFrame:
     """The result, from tasks that give its batches; they are made of rows of this schema."""
     told = result_schema(query, schema)
-    rows = frame.mapInArrow(task, told)
-    return rows.select(*(f.when(f.lit(False), None).otherwise(f.col(f"`{name}`")).alias(name) for name in told.names))
+    numbers = [str(i) for i in range(len(told))]  # Spark takes "n" and "N" for one name
+    rows = frame.mapInArrow(task, told).toDF(*numbers)
+    nullable = (f.when(f.lit(False), None).otherwise(f.col(number)) for number in numbers)
+    return rows.select(*(column.alias(name) for column, name in zip(nullable, told.names, strict=True)))
 
 
 def _never_null(query: Query, schema: pa.Schema) -> set[str]:

@@ -39,6 +39,11 @@ def put(folder: Path, table: pa.Table, number: int) -> None:
     hidden.rename(file)
 
 
+def rows(table: pa.Table, query: ps.Query) -> list[dict]:
+    """In the order of `ps.aggregate`."""
+    return table.sort_by([(name, "ascending") for name in ("ts", *query.key)]).to_pylist()
+
+
 def rows_in(spark, folder: Path, schema: str = EC):
     source = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).option("latestFirst", "false")
     return source.parquet(str(folder / "in"))

@@ -408,12 +408,15 @@ def test_columns_without_nulls(folder, tmp_path):
 def test_a_file_that_says_it_has_no_nulls(tmp_path):
     block = EC.block(0).combine_chunks().to_batches()[0]
     lying = pa.schema([f.with_nullable(False) for f in block.schema])
-    arrays = [pa.nulls(TUPLES, f.type) if f.name == "cons" else block.column(f.name) for f in lying]
-    with pa.ipc.new_file(tmp_path / "x.arrow", lying) as writer:
-        writer.write(pa.record_batch(arrays, schema=lying))
-    assert full(MIXED, tmp_path) == {"ts", "meter", "n", "s", "f", "m"}
-    with pytest.raises(PystreamError, match=r"x\.arrow: column 'cons' has nulls, the file says that it has none"):
-        here(MIXED, tmp_path, 1, way="size")
+    encoded = pa.DictionaryArray.from_arrays(pa.array([0] * TUPLES, pa.int32()), pa.nulls(1, pa.float64()))
+    for nulls in pa.nulls(TUPLES, pa.float64()), encoded:
+        lies = lying.set(lying.get_field_index("cons"), pa.field("cons", nulls.type, nullable=False))
+        arrays = [nulls if f.name == "cons" else block.column(f.name) for f in lies]
+        with pa.ipc.new_file(tmp_path / "x.arrow", lies) as writer:
+            writer.write(pa.record_batch(arrays, schema=lies))
+        assert full(MIXED, tmp_path) == {"ts", "meter", "n", "s", "f", "m"}
+        with pytest.raises(PystreamError, match=r"x\.arrow: column 'cons' has nulls, the file says that it has none"):
+            here(MIXED, tmp_path, 1, way="size")
 
 
 # ---- on Spark ----
@@ -443,6 +446,17 @@ def test_by_time_on_spark(spark, folder, want, monkeypatch):
     assert "Exchange" not in plan
     assert "CASE" not in plan  # what hides that there are no nulls is gone when it runs
     assert frame.rdd.getNumPartitions() > 2
+
+
+def test_names_of_columns_on_spark(spark, tmp_path):
+    """Spark takes the first two for one, and the others for more than a name."""
+    table = pa.table({"ts": [1, 2], "a.b": [3, 4]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    query = ps.Query(ps.Window(5), "a.b", {"n": ps.count(), "N": ps.max("a.b"), "x`y": ps.min("a.b"), "0": ps.count()})
+    out = aggregate_files(spark, query, tmp_path).toArrow()
+    want = ps.aggregate(query, [table])
+    assert out.schema == want.schema
+    assert rows_of(out, query) == want.to_pylist()
 
 
 def test_by_size_on_spark(spark, folder, want, monkeypatch):

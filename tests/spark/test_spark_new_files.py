@@ -26,16 +26,12 @@ pytestmark = pytest.mark.spark
 QUICK = ("k-OS",)
 
 
-def rows(table: pa.Table, query: ps.Query) -> list[dict]:
-    return table.sort_by([(name, "ascending") for name in ("ts", *query.key)]).to_pylist()
-
-
 def whole(spark, folder, started, query) -> list[dict]:
     """What the sink got and what was left open."""
     started.awaitTermination()
     streamed = spark.read.parquet(str(folder / "out")).toArrow()
     assert streamed.num_rows
-    return rows(pa.concat_tables([streamed, finish(started, query, spark).toArrow()]), query)
+    return runs.rows(pa.concat_tables([streamed, finish(started, query, spark).toArrow()]), query)
 
 
 @pytest.mark.parametrize("id", [id if id in QUICK else pytest.param(id, marks=pytest.mark.deep) for id in PAPER])

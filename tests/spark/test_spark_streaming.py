@@ -32,10 +32,6 @@ QUICK = ("k-OS", "F-OI")
 SC = "ts bigint, stream int, position bigint, user int, song int, cmt string"
 
 
-def rows(table: pa.Table, query: ps.Query) -> list[dict]:
-    return table.sort_by([(name, "ascending") for name in ("ts", *query.key)]).to_pylist()
-
-
 def written(spark, folder) -> pa.Table:
     return spark.read.parquet(str(folder / "out")).toArrow()
 
@@ -53,7 +49,7 @@ def test_the_papers_queries(id, spark, tmp_path):
     streamed = written(spark, tmp_path)
     rest = finish(started, paper.query).toArrow()
     want = ps.aggregate(paper.query, whole.tables())
-    assert rows(pa.concat_tables([streamed, rest]), paper.query) == want.to_pylist()
+    assert runs.rows(pa.concat_tables([streamed, rest]), paper.query) == want.to_pylist()
     assert rest.num_rows < want.num_rows  # most of it did not wait for the end
     progress = [p["observedMetrics"]["pystream"] for p in started.recentProgress]
     assert [p["rows_in"] for p in progress] == [1500, 1500]
@@ -131,7 +127,7 @@ def test_user_functions(spark, tmp_path):
     streamed = written(spark, tmp_path)
     assert streamed.num_rows
     want = ps.aggregate(query, whole.tables()).to_pylist()
-    assert rows(pa.concat_tables([streamed, rest]), query) == want
+    assert runs.rows(pa.concat_tables([streamed, rest]), query) == want
 
 
 def test_restart_and_finish(spark, tmp_path):
@@ -156,8 +152,10 @@ def test_restart_and_finish(spark, tmp_path):
     rest = finish(started, runs.QUERY).toArrow()
     assert not started.isActive
     want = ps.aggregate(runs.QUERY, whole.tables()).to_pylist()
-    assert rows(pa.concat_tables([written(spark, tmp_path), rest]), runs.QUERY) == want
-    assert rows(finish(str(tmp_path / "checkpoint"), runs.QUERY, spark).toArrow(), runs.QUERY) == rows(rest, runs.QUERY)
+    assert runs.rows(pa.concat_tables([written(spark, tmp_path), rest]), runs.QUERY) == want
+    assert runs.rows(finish(str(tmp_path / "checkpoint"), runs.QUERY, spark).toArrow(), runs.QUERY) == runs.rows(
+        rest, runs.QUERY
+    )
     with pytest.raises(Exception, match="ended_by_pystream_spark_finish"):
         runs.run(spark, tmp_path)
 
@@ -189,7 +187,7 @@ def test_late_rows(spark, tmp_path):
         "latest": 25,
         "frontier": 25,
     }
-    assert rows(written(spark, tmp_path), query) == [{"ts": 0, "n": 1}, {"ts": 10, "n": 1}]
+    assert runs.rows(written(spark, tmp_path), query) == [{"ts": 0, "n": 1}, {"ts": 10, "n": 1}]
 
 
 def test_refused(spark, tmp_path):
@@ -245,7 +243,7 @@ def test_killed(kills, who, spark, tmp_path):
     runs.run(spark, tmp_path, who)
     streamed, rest = written(spark, tmp_path), finish(str(tmp_path / "checkpoint"), runs.QUERY, spark).toArrow()
     want = ps.aggregate(runs.QUERY, whole.tables()).to_pylist()
-    assert rows(pa.concat_tables([streamed, rest]), runs.QUERY) == want
+    assert runs.rows(pa.concat_tables([streamed, rest]), runs.QUERY) == want
 
 
 @contextmanager
