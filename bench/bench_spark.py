@@ -322,7 +322,7 @@ def shuffle_files(path: str, out: str) -> None:
     rows = pa.concat_tables([pq.read_table(file) for file in files])
     order = np.random.default_rng(1).permutation(len(rows))
     for file, part in zip(files, np.array_split(order, len(files)), strict=True):
-        pq.write_table(rows.take(part), f"{out}/{file.name}", row_group_size=ROW_GROUP_ROWS, compression="zstd")
+        pq.write_table(rows.take(part), f"{out}/{file.name}", row_group_size=ROW_GROUP_ROWS)
 
 
 def contest(spark: SparkSession, arguments: argparse.Namespace, folder: str) -> list[dict[str, Any]]:

@@ -10,9 +10,10 @@
  *   entry    [slice 0, key 17: 3 rows] [slice 0, key 4: 1 row] [slice 1, key 17: 2 rows] ...   as they are met
  *   column   one array of states per aggregate, beside `entry`
  *   recent   key number -> the entry that the key was last met in: right if that is the pair looked for. Rows of a
- * slice that is new and has not been left since need nothing else: what is not there has not been met slot     hash
- * table: (slice, key) -> entry, for all other rows. It lags behind: entries are put into it when it is next asked, so
- * sorted rows never touch it strings  one growing block with the strings that states refer to by offset
+ *            slice that is new and has not been left since need nothing else: what is not there has not been met
+ *   slot     hash table: (slice, key) -> entry, for all other rows. It lags behind: entries are put into it when it
+ *            is next asked, so sorted rows never touch it
+ *   strings  one growing block with the strings that states refer to by offset
  *
  * Invariants
  *   I1  an entry holds exactly the rows of its pair that were taken in and are in some window

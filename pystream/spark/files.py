@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
+    Looked = tuple[pa.Schema, list[Piece]]
+
 #: Names that stand for where a row lies: the number of its file in the order of paths, and a number that rises from
 #: row to row and from file to file.
 FILE, ROW = "__file", "__row"
@@ -97,11 +99,9 @@ def look(
 ) -> tuple[Source, list[Piece]]:
     """What the driver learns from the files: how to read them, and their pieces in the order of paths."""
     files, listed = list_files(path, filesystem)
-    lookers = 1 if isinstance(files, fs.LocalFileSystem) else LOOKERS  # where nothing is waited for, threads only cost
-    with ThreadPoolExecutor(lookers) as pool:
-        names = _names(files, listed[0], format)
-        columns = columns_used([*names, *({FILE, ROW} & {*order})], query, order, listed[0].path)
-        looked = list(pool.map(lambda file: _look_at(files, file, format, columns, query.ts), listed))
+    names = _names(files, listed[0], format)
+    columns = columns_used([*names, *({FILE, ROW} & {*order})], query, order, listed[0].path)
+    looked = _for_each(files, listed, lambda file: _look_at(files, file, format, columns, query.ts))
     hive = _hive_types(listed)
     schema = pa.schema([])
     for file, (found, _) in zip(listed, looked, strict=True):
@@ -111,9 +111,14 @@ def look(
     return source, splits.join_files(pieces) if ROW in columns and source.joined(listed) else pieces
 
 
-def _look_at(
-    files: fs.FileSystem, file: File, format: str | None, columns: list[str], ts: str
-) -> tuple[pa.Schema, list[Piece]]:
+def _for_each(files: fs.FileSystem, listed: list[File], look_at: Callable[[File], Looked]) -> list[Looked]:
+    if isinstance(files, fs.LocalFileSystem):  # where nothing is waited for, threads only cost
+        return [look_at(file) for file in listed]
+    with ThreadPoolExecutor(LOOKERS) as pool:
+        return list(pool.map(look_at, listed))
+
+
+def _look_at(files: fs.FileSystem, file: File, format: str | None, columns: list[str], ts: str) -> Looked:
     with naming(file):
         return BY_NAME[format_of(file.path, format)].inspect(files, file, columns, ts)
 

@@ -75,5 +75,5 @@ def _write_block(whole: DataSet, index: int, path: str) -> None:
     name = f"{folder}/part-{index:06d}.parquet"
     scratch = f"{folder}/.part-{index:06d}.writing"
     with files.open_output_stream(scratch) as out:
-        pq.write_table(table, out, row_group_size=ROW_GROUP_ROWS, compression="zstd")
+        pq.write_table(table, out, row_group_size=ROW_GROUP_ROWS)
     files.move(scratch, name)

@@ -36,7 +36,7 @@ UNEVEN_MAX = 1.5
 
 #: Bytes of a band: so few that what comes of them stays in the processor's cache, so many that opening their files once
 #: more costs nothing beside.
-BAND_BYTES = 8 << 20
+BAND_BYTES = 4 << 20
 
 #: No timestamp reaches it.
 FOREVER = (1 << 63) - 1

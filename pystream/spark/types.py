@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pystream.errors import SchemaError
@@ -72,10 +71,19 @@ def result_schema(query: Query, schema: pa.Schema) -> StructType:
 def results(frame: DataFrame, task: Task, query: Query, schema: pa.Schema) -> DataFrame:
     """The result, from tasks that give its batches; they are made of rows of this schema."""
     told = result_schema(query, schema)
-    numbers = [str(i) for i in range(len(told))]  # Spark takes "n" and "N" for one name
-    rows = frame.mapInArrow(task, told).toDF(*numbers)
-    nullable = (f.when(f.lit(False), None).otherwise(f.col(number)) for number in numbers)
-    return rows.select(*(column.alias(name) for column, name in zip(nullable, told.names, strict=True)))
+    rows, names = frame.mapInArrow(task, told), told.names
+    if len({name.lower() for name in names}) < len(names):  # Spark takes "n" and "N" for one name
+        names = [str(i) for i in range(len(names))]
+        rows = rows.toDF(*names)
+    columns = zip(names, told.names, strict=True)
+    # Text, because a call for every part of it takes the driver five times as long, which small queries feel.
+    return rows.selectExpr(
+        *(f"CASE WHEN false THEN null ELSE {_quoted(n)} END AS {_quoted(name)}" for n, name in columns)
+    )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _never_null(query: Query, schema: pa.Schema) -> set[str]:
