@@ -129,7 +129,8 @@ bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t e
   if (needed <= *capacity) return true;
   int64_t wanted = grown(*capacity, needed, element);
   if (wanted == 0) return false;
-  if ((size_t)wanted * element < MEMORY_LARGE) return memory_grow(array, capacity, needed, element);
+  if ((size_t)wanted * element < MEMORY_LARGE / 4) return memory_grow(array, capacity, needed, element);
+  if ((size_t)wanted * element < MEMORY_LARGE) wanted = (int64_t)(MEMORY_LARGE / element); /* it would soon be there */
   void *bigger = large_new((size_t)wanted * element);
   if (!bigger) return false;
   if (*array) memcpy(bigger, *array, (size_t)*capacity * element);

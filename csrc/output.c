@@ -172,10 +172,11 @@ static int64_t count_nulls(const uint8_t *validity, int64_t rows) {
   return rows - valid;
 }
 
-/* A large array that is mostly empty gives its memory back, if there is some for the copy. */
+/* A large array that is mostly empty gives its memory back, if there is some for the copy. For others the new pages of
+   a copy would cost more than they save. */
 static void trim_values(out_column *c, int64_t n) {
   size_t used = (size_t)n * sizeof(uint64_t), held = values_bytes(c);
-  if (held < MEMORY_LARGE || used > held / 2) return;
+  if (held < MEMORY_LARGE || used > held / 4) return;
   void *smaller = memory_resize(NULL, used);
   if (!smaller) return;
   memcpy(smaller, c->values, used);

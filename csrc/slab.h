@@ -9,13 +9,17 @@
  * them; more go back to the system, so that a burst does not keep its memory for ever.
  *
  * Roles       one taker (the input's thread), one giver (the thread that reclaims).
- * Invariants  I1 a slab is in one place: in the chain from `oldest` to the one being filled, in `spare`, in `returned`.
- *             I2 `returned` is emptied as a whole by the taker and grown by the giver alone, so a swap that succeeds
- * met the very slab it expected (no ABA). I3 the giver frees a last node only when the input has a later node linked:
- * the chain goes on behind it. Guarantees  G1 what anybody did with a slab's nodes is over when the taker uses it again
- * (returned_push releases, returned_take acquires). Progress    slab_take is wait-free. slab_reserve (but for the
- * system's allocator) and slab_give are lock-free: one repeats a swap only because the other's succeeded. In
- * spec/Reclaim.tla this is the allocator: insert_take_node and reclaim_free.
+ * Invariants  I1  a slab is in one place: in the chain from `oldest` to the one being filled, in `spare` or in
+ *                 `returned`.
+ *             I2  `returned` is emptied as a whole by the taker and grown by the giver alone, so a swap that succeeds
+ *                 met the very slab it expected (no ABA).
+ *             I3  the giver frees a last node only when the input has a later node linked: the chain goes on behind it.
+ * Guarantees  G1  what anybody did with a slab's nodes is over when the taker uses it again (returned_push releases,
+ *                 returned_take acquires).
+ * Progress    slab_take is wait-free. slab_reserve (but for the system's allocator) and slab_give are lock-free: one
+ *             repeats a swap only because the other's succeeded.
+ *
+ * In spec/Reclaim.tla this is the allocator: insert_take_node and reclaim_free.
  */
 #pragma once
 
