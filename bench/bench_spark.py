@@ -20,8 +20,10 @@ compared first, row by row: equal for count and first, to 1e-9 for avg, because 
 Where the time of aggregate_files goes (W-OI, 0.41 s for 10 million rows in and 5.1 million out, the two processors busy
 for 93 % of it; perf, all processes): the native core 22 %, Java, which takes each row of the result by itself, 19,
 Java's compiler 11, decoding parquet 11, Python 8, the kernel, mostly the socket between Python and Java, 8, nothing 7.
-A job that has next to no rows takes 0.08 s. That columns have no nulls, which Spark is told where the files say so,
-saves 10 % of the whole.
+A job that has next to no rows takes 0.07 s, in 0.03 of which the driver looks at the files and describes the job. That
+columns have no nulls, which Spark is told where the files say so, saves 10 % of the whole. Arrow in Java without its
+own checks for nulls and bounds would save another 7, but then a column that has nulls against its word would be read
+as something else, and not refused.
 
 With --streaming the files come some at a time (--files), as a query with `availableNow` takes them, each run with a new
 checkpoint, with as many partitions as there are cores. States of queries that have ended are let go before each run.
