@@ -38,8 +38,8 @@ are merged, checked and numbered before, has 3. Of the 7.2 the input thread has 
 4, slices 5; the output thread 46 %: adding slices up 7, entering and leaving windows 7, rows out 17. It took 5.3 ns;
 3.9 would be possible if neither thread ever waited for the other. On w-OI, exact sums take 11 % in the input thread and
 16 in the other, and rounding them, with the division, 11. On k-OS the input thread has 48 %: finding each key's first
-tuple in the slice 13, packing it 10, key numbers 6, checks 3; the output thread 52 %: the firsts of an edge's slices 19,
-their stacks 6, rows out 12.
+tuple in the slice 13, packing it 10, key numbers 6, checks 3; the output thread 52 %: the firsts of an edge's slices
+19, their stacks 6, rows out 12.
 
 Writes peers.json (all samples, machine, date, versions, load) and peers.txt, and prints the table.
 """
