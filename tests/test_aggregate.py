@@ -8,6 +8,7 @@ import itertools
 import math
 import random
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -186,6 +187,24 @@ def test_float_sums_equal_fsum(design):
     for row in result:
         group = values[(ts // 100 * 100 == row["ts"]) & (meter == row["meter"])].tolist()
         assert (row["sum"], row["avg"]) == (math.fsum(group), math.fsum(group) / len(group))
+
+
+def test_results_hold_little_more_than_they_need():
+    """A column of some size is made in two megabytes at once; what it has left over must not stay with the result."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("there is no /proc")
+
+    def held() -> int:
+        (line,) = [text for text in status.read_text().splitlines() if text.startswith("VmData")]
+        return int(line.split()[1]) << 10
+
+    row = np.arange(40_000)
+    query = ps.Query(ps.Window(1), "k", {"n": ps.count()})
+    kept = [ps.aggregate(query, [{"ts": row * 0, "k": row}])]
+    before = held()
+    kept += [ps.aggregate(query, [{"ts": row * 0, "k": row}]) for _ in range(80)]
+    assert held() - before < 3 * sum(table.nbytes for table in kept)
 
 
 def test_large_results_share_no_memory():

@@ -448,12 +448,12 @@ def test_by_time_on_spark(spark, folder, want, monkeypatch):
     assert frame.rdd.getNumPartitions() > 2
 
 
-@pytest.mark.parametrize("twice", [{}, {"N": ps.max("a.b")}])
-def test_names_of_columns_on_spark(spark, tmp_path, twice):
+@pytest.mark.parametrize("odd", ["m", "N", "", "\n"])
+def test_names_of_columns_on_spark(spark, tmp_path, odd):
     """Spark takes n and N for one, and others for more than a name."""
     table = pa.table({"ts": [1, 2], "a.b": [3, 4]})
     pq.write_table(table, tmp_path / "x.parquet")
-    query = ps.Query(ps.Window(5), "a.b", {"n": ps.count(), **twice, "x`y": ps.min("a.b"), "0": ps.count()})
+    query = ps.Query(ps.Window(5), "a.b", {"n": ps.count(), odd: ps.max("a.b"), "x`y": ps.min("a.b"), "0": ps.count()})
     out = aggregate_files(spark, query, tmp_path).toArrow()
     want = ps.aggregate(query, [table])
     assert out.schema == want.schema
