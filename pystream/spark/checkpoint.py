@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pystream.errors import PystreamError
-from pystream.spark.parcels import Saved
+from pystream.spark.parcels import STATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,13 +44,13 @@ class Checkpoint:
             )
 
     def states(self) -> DataFrame:
-        """The states of the shards, one row each, with the columns of Saved."""
+        """The states of the shards, one row each, with the columns of STATE."""
         operators = self._spark.read.format("state-metadata").load(self.path).where(f"operatorName = '{OPERATOR}'")
         found = []
         for row in operators.select("operatorId").collect():
             states = self._spark.read.format("statestore").option("operatorId", row[0]).load(self.path)
             states = states.select("value.groupState.*")
-            found += [states] if states.columns == list(Saved._fields) else []
+            found += [states] if states.columns == STATE else []
         if len(found) != 1:
             raise PystreamError(f"{self.path} has {len(found)} streaming aggregates of pystream in it, not one")
         return found[0]

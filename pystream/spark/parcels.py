@@ -10,6 +10,7 @@ tells each shard the least and the greatest timestamp it has of every stream.
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,16 +36,11 @@ HELD_BYTES = 1 << 25
 #: much as so many rows.
 GATHER_ROWS = 1 << 16
 
-#: What results travel in. Half a megabyte is a huge thing for Java's collector, and huge things set it off early; Spark
-#: makes room for twice as much as is needed.
-PART_BYTES = 1 << 17
-
-#: They are copied a dozen times on their way through Java, and starts and keys repeat: with this, a micro-batch of 10
-#: million rows took 25 to 40 % less, one of a million 10 %.
-COMPRESSION = "lz4" if pa.Codec.is_available("lz4") else None
-
 #: The form of states; a checkpoint of another one is refused.
-FORMAT = 2
+FORMAT = 3
+
+#: Where a description has the schema of the rows as Arrow writes it, which may differ from version to version.
+SCHEMA = "schema"
 
 MARKS = ["stream", "least", "greatest"]
 PARCELS = pa.schema(
@@ -52,17 +48,39 @@ PARCELS = pa.schema(
 )
 
 
+#: The columns of a state. Few, because Spark generates code for each of them with every task.
+STATE = ["layout", "body"]
+BODY = pa.schema(
+    [
+        ("windows", pa.binary()),
+        ("pending", pa.binary()),
+        ("start", pa.int64()),
+        ("latest", pa.string()),
+        ("frontier", pa.int64()),
+        ("rows_late", pa.int64()),
+    ]
+)
+
+
 class Saved(NamedTuple):
     """The state of a shard between two micro-batches."""
 
     layout: str  # Layout.description of who wrote it
-    schema: bytes  # of the rows
-    windows: bytes  # partials or an operator's snapshot; empty: there is nothing yet
-    pending: bytes  # rows that are not in the windows yet
-    start: int  # windows that start before have been given (partials only)
-    latest: str  # JSON: pairs of stream and its latest timestamp
-    frontier: int  # windows that end here or before have been given; -1: none yet
-    rows_late: int  # dropped so far
+    windows: bytes = b""  # partials or an operator's snapshot; empty: there is nothing yet
+    pending: bytes = b""  # rows that are not in the windows yet
+    start: int = 0  # windows that start before have been given (partials only)
+    latest: str = "[]"  # JSON: pairs of stream and its latest timestamp
+    frontier: int = -1  # windows that end here or before have been given; -1: none yet
+    rows_late: int = 0  # dropped so far
+
+    def to_state(self) -> tuple[str, bytes]:
+        """The columns of STATE."""
+        return self.layout, to_bytes(pa.RecordBatch.from_pylist([self._asdict()], BODY))
+
+    @classmethod
+    def of_state(cls, layout: str, body: bytes) -> Saved:
+        """The way back."""
+        return cls(layout, **from_bytes(body).to_pylist()[0])
 
 
 @dataclass(frozen=True)
@@ -87,14 +105,15 @@ class Layout:
             "stream": self.stream,
             "position": self.position,
             "shards": self.shards,
+            SCHEMA: base64.b64encode(self.schema.serialize()).decode(),
         }
         object.__setattr__(self, "description", json.dumps(described))
 
     @classmethod
-    def of(cls, query: Query, schema: bytes, description: str) -> Layout:
+    def of(cls, query: Query, description: str) -> Layout:
         """The layout of a saved state, if it is that of this query."""
         saved = json.loads(description)
-        types = pa.ipc.read_schema(pa.py_buffer(schema))
+        types = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(saved[SCHEMA])))
         layout = cls(query, types, saved["stream"], saved["position"], saved["shards"])
         layout.check(description)
         return layout
@@ -124,12 +143,11 @@ class Layout:
         if saved == self.description:
             return
         before, now = json.loads(saved), json.loads(self.description)
-        changed = (name for name in now if before.get(name) != now[name])
-        for name in changed:
-            raise PystreamError(
-                f"the checkpoint is of another query: {name} was {before.get(name)!r}, is {now[name]!r}"
-            )
-        raise PystreamError("the checkpoint is of another query")
+        for name in now | before:
+            if name != SCHEMA and before.get(name) != now.get(name):
+                raise PystreamError(
+                    f"the checkpoint is of another query: {name} was {before.get(name)!r}, is {now.get(name)!r}"
+                )
 
 
 # ---- bytes ----
@@ -147,12 +165,6 @@ def to_view(table: pa.Table | pa.RecordBatch, compression: str | None = None) ->
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write(table)
     return memoryview(sink.getvalue())
-
-
-def split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of PART_BYTES, about."""
-    rows = max(1, batch.num_rows * PART_BYTES // max(1, batch.nbytes))
-    return (batch.slice(i, rows) for i in range(0, batch.num_rows, rows))
 
 
 def from_bytes(blob: Any) -> pa.Table:
@@ -178,13 +190,6 @@ def pack(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
         rest = dict(bag.rest())
         for shard, label in enumerate(labels):
             yield _parcel(label, rest.get(shard), 0 if shard else rows_in, merged)
-
-
-def unpack(parcels: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of parcels in the first column."""
-    for batch in parcels:
-        for parcel in batch.column(0).drop_null():
-            yield from from_bytes(parcel.as_buffer()).to_batches()
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

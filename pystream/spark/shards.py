@@ -38,12 +38,9 @@ class Shard:
 
     def __init__(self, layout: Layout, saved: Saved | None) -> None:
         self.layout = layout
-        if saved is None:
-            schema = layout.schema.serialize().to_pybytes()
-            saved = Saved(layout.description, schema, b"", b"", 0, "[]", -1, 0)
-        layout.check(saved.layout)
-        self.saved = saved
-        self.latest: dict[int, int] = dict(json.loads(saved.latest))
+        self.saved = saved or Saved(layout.description)
+        layout.check(self.saved.layout)
+        self.latest: dict[int, int] = dict(json.loads(self.saved.latest))
 
     def step(self, parcels: Iterable[bytes], marks: Iterable[bytes], rows_in: int) -> Step:
         """Take a micro-batch: the shard's parcels, the marks of all partitions, and how many rows the parcels have."""

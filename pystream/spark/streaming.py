@@ -1,6 +1,6 @@
 """`aggregate` on a streaming DataFrame, and `finish`, which gets the last windows out.
 
-    rows -> pack (mapInArrow) -> shuffle by shard -> Shard.step (state: Saved) -> observe -> unpack (mapInArrow) -> rows
+    rows -> pack (mapInArrow) -> shuffle by shard -> Shard.step (state: Saved) -> observe -> opened (mapInArrow) -> rows
             fold natively                            combine natively
 
 Spark stores the shards' states with its own, versioned by micro-batch: after a crash the query goes on from the last
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -22,9 +22,11 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pystream.errors import PystreamError, SchemaError
 from pystream.operator import Operator
 from pystream.partials import Fold
+from pystream.plan import Plan
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
 from pystream.spark.columns import columns_used, order_columns
-from pystream.spark.parcels import COMPRESSION, PARCELS, Layout, Saved, pack, split, to_view, unpack
+from pystream.spark.outgoing import opened, sealed
+from pystream.spark.parcels import PARCELS, Layout, Saved, pack
 from pystream.spark.phases import SHARDS_MAX
 from pystream.spark.shards import COUNTS, Shard
 from pystream.spark.types import result_schema, results, to_spark
@@ -33,7 +35,7 @@ from pystream.spark.workers import settle
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.state import GroupState
 
@@ -41,8 +43,7 @@ if TYPE_CHECKING:
 
 Batches = Iterator[pa.RecordBatch]
 
-TYPES = {str: "string", bytes: "binary", int: "bigint"}
-STATE = ", ".join(f"{name} {TYPES[type]}" for name, type in get_type_hints(Saved).items())
+STATE = "layout string, body binary"  # parcels.STATE
 RESULTS = "rows binary, counts array<bigint>"  # few columns: pandas looks at each by itself
 MOST = ("latest", "frontier")
 LATE = ("error", "drop")
@@ -71,11 +72,15 @@ def windows(
     """The windows of a streaming DataFrame; `rows` makes the rows of the layout's schema of what is in it."""
     parcels = df.mapInArrow(_pack(layout, rows), from_arrow_schema(PARCELS))
     steps = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, STATE, "append", "NoTimeout")
-    counted = steps.observe(
-        metrics,
-        *((f.max if name in MOST else f.sum)(f.col("counts")[i]).alias(name) for i, name in enumerate(COUNTS)),
-    )
-    return results(counted.select("rows"), _unpack, layout.query, layout.schema)
+    counted = steps.observe(metrics, *(_total(i, name) for i, name in enumerate(COUNTS)))
+    return results(counted.select("rows"), _open(layout), layout.query, layout.schema)
+
+
+def _total(i: int, name: str) -> Column:
+    """A count of all shards. Spark generates code for `sum` and `max` with every task: 15 ms of a micro-batch."""
+    each = f.collect_list(f.col("counts")[i])
+    total = f.array_max(each) if name in MOST else f.aggregate(each, f.lit(0).cast("bigint"), operator.add)
+    return total.alias(name)
 
 
 # ---- before anything runs ----
@@ -139,9 +144,14 @@ def _pack(layout: Layout, rows: Callable[[Batches], Batches]) -> Callable[[Batch
     return packed
 
 
-def _unpack(batches: Batches) -> Batches:
-    settle()
-    return map(to_spark, unpack(batches))
+def _open(layout: Layout) -> Callable[[Batches], Batches]:
+    schema = Plan(layout.query, layout.schema).out_schema
+
+    def rows(batches: Batches) -> Batches:
+        settle()
+        return map(to_spark, opened(batches, schema))
+
+    return rows
 
 
 def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator[Any]]:
@@ -156,9 +166,9 @@ def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator
             parcels.extend(frame["rows"].dropna())
             marks.extend(frame["marks"].dropna())
             rows_in += int(frame["rows_in"].sum())
-        done = Shard(layout, Saved(*state.get) if state.exists else None).step(parcels, marks, rows_in)
-        state.update(tuple(done.saved))
-        rows = [to_view(part, COMPRESSION) for batch in done.rows for part in split(batch)]
+        done = Shard(layout, Saved.of_state(*state.get) if state.exists else None).step(parcels, marks, rows_in)
+        state.update(done.saved.to_state())
+        rows = [part for batch in done.rows for part in sealed(batch)]
         yield pd.DataFrame({"rows": [None, *rows], "counts": [[*done.counts.values()], *[None] * len(rows)]})
 
     return step
@@ -190,10 +200,10 @@ def finish(started: StreamingQuery | str, query: Query, spark: SparkSession | No
     checkpoint = Checkpoint(session, path)
     checkpoint.check_whole()
     states = checkpoint.states()
-    heads = states.select("schema", "layout").collect()
+    heads = states.select("layout").collect()
     if not heads:
         raise PystreamError(f"{path}: no row has come in here, so there is nothing to finish")
-    layout = Layout.of(query, *heads[0])
+    layout = Layout.of(query, heads[0][0])
     if len(heads) != layout.shards:
         raise PystreamError(f"{path}: {len(heads)} of {layout.shards} shards are there")
     checkpoint.end()
@@ -204,6 +214,6 @@ def _rest(layout: Layout) -> Callable[[Batches], Batches]:
     def rest(batches: Batches) -> Batches:
         for batch in batches:
             for state in batch.to_pylist():
-                yield from map(to_spark, Shard(layout, Saved(**state)).finish())
+                yield from map(to_spark, Shard(layout, Saved.of_state(**state)).finish())
 
     return rest
