@@ -5,10 +5,11 @@
     python bench/bench_spark.py --sizes 1000000,10000000,100000000       # how the time grows with the rows
 
 What is measured: from parquet files (generated once, 4 streams, 64 Ki rows a row group) to all rows of the result,
-which Spark takes in and throws away ("noop"). Contestants take turns within a round, so that they meet the same load;
-a figure is the median of the rounds with the quartiles beside it, and only ratios of one run mean something. Beside it
-stands the processor time of Java and all Python workers, which other work on the machine disturbs less. Results are
-compared first, row by row: equal for count and first, to 1e-9 for avg, because Spark adds floats in any order.
+which Spark takes in and throws away ("noop"). Contestants warm up, each for the same time (--warmup), and then take
+turns within a round, so that they meet the same load; a figure is the median of the rounds with the quartiles beside
+it, and only ratios of one run mean something. Beside it stands the processor time of Java and all Python workers, which
+other work on the machine disturbs less. Results are compared first, row by row: equal for count and first, to 1e-9 for
+avg, because Spark adds floats in any order.
 
     window()          Spark: group by window("30 seconds", "3 seconds") and key; first is min_by over
                       struct(ts, stream, position). Windows before time 0, which only Spark has, are dropped
@@ -87,6 +88,10 @@ GOALS = {
     "k-OS": {"aggregate": 15, "aggregate_files": 100},
 }
 GOALS_STREAMING = {"aggregate": 5, NEW_FILES: 5}
+
+#: Everyone warms up for so long, because Java compiles what has run for long: after a round each, a job of 0.4 s would
+#: still be interpreted in good part, and one of 14 s would not.
+WARMUP_S = 40.0
 
 #: Processor time, as the kernel counts it.
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -237,11 +242,13 @@ def processor_s() -> float:
 
 
 def measure(
-    spark: SparkSession, runs: dict[str, Callable[[], DataFrame]], rounds: int, warmup: int = 1
+    spark: SparkSession, runs: dict[str, Callable[[], DataFrame]], rounds: int, warmup_s: float = 0
 ) -> dict[str, list[tuple[float, float]]]:
-    """`seconds` by round; those for warming up come before and are not counted."""
-    for make in [*runs.values()] * warmup:
-        seconds(spark, make)
+    """`seconds` by round, after everyone has run once at least and for so long."""
+    for make in runs.values():
+        taken = 0.0
+        while not taken or taken < warmup_s:
+            taken += seconds(spark, make)[0]
     figures: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, make in runs.items():
@@ -348,7 +355,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--warmup", type=int, default=1, help="rounds before that are not counted")
+    parser.add_argument("--warmup", type=float, default=WARMUP_S, help="seconds of warming up for each contestant (40)")
     parser.add_argument("--queries", default=",".join(QUERIES))
     parser.add_argument("--span", type=int, help="seconds that the data span; by default 243 rows are a second")
     parser.add_argument("--sizes", help="numbers of rows: measure how the time of pystream's two grows, nothing else")

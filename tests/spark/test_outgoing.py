@@ -32,7 +32,7 @@ def integers(draw):
     low, high = (0, 1 << type.bit_width) if pa.types.is_unsigned_integer(type) else (-1 << type.bit_width - 1,) * 2
     high = high if high > 0 else -low
     edges = [e for bits in (7, 8, 15, 16, 31, 32, 63) for e in (-(1 << bits), (1 << bits) - 1, 1 << bits)]
-    near = st.sampled_from([e for e in [0, 1, low, high - 1, *edges] if low <= e < high])
+    near = st.sampled_from([e for e in [-1, 0, 1, low, high - 1, *edges] if low <= e < high])
     return pa.array(draw(st.lists(st.one_of(near, st.none()), min_size=1, max_size=8)), type)
 
 

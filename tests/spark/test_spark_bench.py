@@ -19,7 +19,7 @@ ROWS = ["--rows", "50000", "--queries", "W-OI,k-OS"]
 
 @pytest.mark.parametrize("what", [ROWS, [*ROWS, "--streaming"], ["--sizes", "20000,40000"]])
 def test_bench_spark(what, tmp_path):
-    command = [sys.executable, BENCH, "--rounds", "1", "--json", tmp_path / "b.json", *what]
+    command = [sys.executable, BENCH, "--rounds", "1", "--warmup", "0", "--json", tmp_path / "b.json", *what]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "WRONG" not in done.stdout
