@@ -58,15 +58,19 @@ static inline bool exact_sum_units(uint64_t bits, int128 *units) {
   return shift <= EXACT_SUM_SHIFT_MAX;
 }
 
-/* The common case in line, because it is the inner loop of every float sum. */
+/* The common case in line, because it is the inner loop of every float sum. False: it is not; nothing has changed. */
+static inline bool exact_sum_add_narrow(ps_exact_sum *sum, uint64_t bits) {
+  int128 units, total;
+  if (__builtin_expect(!exact_sum_units(bits, &units), 0)) return false;
+  if (__builtin_expect(__builtin_add_overflow(sum->narrow, units, &total), 0)) return false;
+  sum->narrow = total;
+  return true;
+}
+
 static inline bool exact_sum_add(ps_exact_sum *sum, double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
-  int128 units, total;
-  if (__builtin_expect(!exact_sum_units(bits, &units), 0)) return exact_sum_add_rare(sum, x);
-  if (__builtin_expect(__builtin_add_overflow(sum->narrow, units, &total), 0)) return exact_sum_add_rare(sum, x);
-  sum->narrow = total;
-  return true;
+  return __builtin_expect(exact_sum_add_narrow(sum, bits), 1) || exact_sum_add_rare(sum, x);
 }
 
 /* A narrow sum, rounded: once, by the conversion of its upper 63 bits, the last of which says whether anything is below
