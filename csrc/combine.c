@@ -220,24 +220,25 @@ static partial_list slice_list(const combine_pass *p, int32_t a, int64_t slice) 
 
 /* Rows of a slice enter; gives how many keys came with them. */
 static int64_t rows_enter(combine_pass *p, int64_t slice) {
+  const fold_entry *entry = p->entry;
   int64_t *rows_of = p->rows_of, came = 0;
   for (int64_t i = p->from[slice], end = p->from[slice + 1]; i < end; i++) {
-    int64_t *rows = &rows_of[p->keys[i]];
-    p->came[came] = p->keys[i];
-    came += *rows == 0;
-    *rows += p->entry[i].rows;
+    uint32_t k = p->came[came] = (uint32_t)entry[i].pair;
+    came += rows_of[k] == 0;
+    rows_of[k] += entry[i].rows;
   }
   p->changed |= came > 0;
   return came;
 }
 
 static void rows_leave(combine_pass *p, int64_t slice) {
+  const fold_entry *entry = p->entry;
   int64_t *rows_of = p->rows_of;
   bool gone = false;
   for (int64_t i = p->from[slice], end = p->from[slice + 1]; i < end; i++) {
-    int64_t *rows = &rows_of[p->keys[i]];
-    *rows -= p->entry[i].rows;
-    gone |= *rows == 0;
+    uint32_t k = (uint32_t)entry[i].pair;
+    rows_of[k] -= entry[i].rows;
+    gone |= rows_of[k] == 0;
   }
   p->changed |= gone;
 }

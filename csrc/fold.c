@@ -78,12 +78,13 @@ static void free_entries(ps_fold *f) {
     fold_column *c = &f->column[i];
     float_state *sums = c->states;
     for (int64_t e = 0; c->kind == FOLD_FLOAT && e < f->n; e++) exact_sum_clear(&sums[e]);
-    memory_free(c->states);
+    memory_free_large(c->states, (size_t)c->capacity * c->size);
     c->states = NULL;
+    c->capacity = 0;
   }
   memory_free(f->begin);
   memory_free(f->slice_slot);
-  memory_free(f->entry);
+  memory_free_large(f->entry, (size_t)f->capacity * sizeof *f->entry);
   memory_free(f->slot);
   memory_free(f->recent);
   memory_free(f->strings);
@@ -127,10 +128,10 @@ void ps_fold_free(ps_fold *f) {
 }
 
 int64_t ps_fold_bytes(const ps_fold *f) {
-  int64_t each = (int64_t)sizeof(fold_entry);
-  for (int32_t i = 0; i < f->functions.n; i++) each += (int64_t)f->column[i].size;
+  int64_t entries = f->capacity * (int64_t)sizeof(fold_entry);
+  for (int32_t i = 0; i < f->functions.n; i++) entries += f->column[i].capacity * (int64_t)f->column[i].size;
   int64_t slots = f->slots + f->slice_slots + f->recent_capacity;
-  return f->capacity * each + slots * (int64_t)sizeof(uint32_t) + f->slices_capacity * (int64_t)sizeof(uint64_t) +
+  return entries + slots * (int64_t)sizeof(uint32_t) + f->slices_capacity * (int64_t)sizeof(uint64_t) +
          f->strings_capacity + f->wide * (int64_t)sizeof(exact_sum_wide) + f->key_bytes;
 }
 
@@ -167,22 +168,13 @@ static bool reserve_slices(ps_fold *f) {
   return true;
 }
 
-/* What has grown when memory runs out is larger than `capacity`, which does no harm. */
+/* Entries and states are gone through again and again, so they lie in large pages when there are many. */
 static bool reserve_entries(ps_fold *f) {
-  int64_t needed = f->n + FOLD_BLOCK, capacity = f->capacity ? f->capacity : FOLD_BLOCK;
-  while (capacity < needed) capacity *= 2;
-  bool ok = true;
-  if (capacity > f->capacity) {
-    fold_entry *entry = memory_resize(f->entry, (size_t)capacity * sizeof *entry);
-    if (entry) f->entry = entry;
-    ok = entry != NULL;
-    for (int32_t i = 0; ok && i < f->functions.n; i++) {
-      if (!f->column[i].size) continue;
-      void *states = memory_resize(f->column[i].states, (size_t)capacity * f->column[i].size);
-      if (states) f->column[i].states = states;
-      ok = states != NULL;
-    }
-    if (ok) f->capacity = capacity;
+  int64_t needed = f->n + FOLD_BLOCK;
+  bool ok = memory_grow_large((void **)&f->entry, &f->capacity, needed, sizeof *f->entry);
+  for (int32_t i = 0; ok && i < f->functions.n; i++) {
+    fold_column *c = &f->column[i];
+    if (c->size) ok = memory_grow_large(&c->states, &c->capacity, needed, c->size);
   }
   if (!ok || 2 * needed <= f->slots) return ok;
   uint32_t *bigger = new_slots(2 * needed, &f->slots);

@@ -76,6 +76,7 @@ typedef struct {
   fold_kind kind;
   size_t size;
   void *states;
+  int64_t capacity;
 } fold_column;
 
 /* The slice that was looked at last. */

@@ -57,8 +57,8 @@ static fold_slice slice_of(ps_fold *f, uint64_t ts) {
 /* The rows from `i` on that are of the slice; gives where they end. No branch on whether the pair is new, which would
    be hard to predict: a new entry is written each time, and stays if it is. Whether rows have weights is known where it
    is called. */
-static inline int64_t find_run(ps_fold *f, fold_slice s, const fold_sought *in, int64_t i, bool weighted,
-                               uint32_t *out) {
+static inline int64_t find_run(ps_fold *f, const fold_sought *in, int64_t i, bool weighted, uint32_t *out) {
+  fold_slice s = f->now;
   fold_entry *entry = f->entry;
   uint32_t *recent = f->recent;
   int64_t n = f->n, end = in->n;
@@ -82,13 +82,13 @@ static int64_t find_fresh(ps_fold *f, const fold_sought *in, fold_picked *out) {
   int64_t i = 0;
   while (i < in->n) {
     if ((uint64_t)in->ts[i] - f->now.begin >= f->now.length) f->now = slice_of(f, (uint64_t)in->ts[i]);
-    if (!f->now.covered) { /* nor is it fresh */
+    if (!f->now.covered) {
       i++;
       continue;
     }
     if (!f->now.fresh) break;
     uint32_t *to = out->entry + out->n;
-    int64_t end = in->weights ? find_run(f, f->now, in, i, true, to) : find_run(f, f->now, in, i, false, to);
+    int64_t end = in->weights ? find_run(f, in, i, true, to) : find_run(f, in, i, false, to);
     while (i < end) out->at[out->n++] = (uint16_t)i++;
   }
   return i;
