@@ -2,8 +2,8 @@
  * fold_find.c - the entries of rows: see fold.h.
  *
  * Rows come mostly in the order of time, so a block begins the short way: run by run, as long as each run is of a slice
- * that is fresh. From the first row on that is not, the rest of the block goes the long way, which asks the hash table:
- * first for where all its rows are, so that the memory is on its way, then row by row.
+ * that is fresh. From the first row of another slice on, the rest of the block goes the long way, which asks the hash
+ * table: for all rows at once, so that the memory is on its way, then row by row.
  */
 #include "fold.h"
 
