@@ -5,7 +5,7 @@
  * as pane_hive.h does with the slices of its inputs: each once (partial.h), however many windows it is in.
  *
  *   slice   0        1     2            begin[], and where its entries lie: from[i] to from[i + 1]
- *   keys    [17 4 2] [17]  [4 9]        beside it the entries, and a column of partials per aggregate
+ *   keys    [17 4 2] [17]  [4 9]        beside it rows, and a column of partials per aggregate
  *
  *           first ... turned ... end    slices [first, end) are in the totals, those before `turned` in the front
  * stacks
@@ -22,7 +22,9 @@ struct combine_pass {
   uint64_t *begin;
   int64_t *from;
   uint32_t *keys;
-  fold_entry *entry; /* the fold's own, if they lie in that order */
+  const int64_t *rows; /* each `step` behind the one before: read from the fold's entries, if they lie in that order */
+  int64_t step;
+  int64_t *rows_own; /* if they do not */
   void **columns;
   const partial_kind **kinds;
   bool stacked; /* some function needs the two stacks */
@@ -50,7 +52,7 @@ static void pass_free(ps_fold *f, combine_pass *p) {
   memory_free(p->kinds);
   memory_free(p->rows_of);
   memory_free(p->came);
-  if (p->entry != f->entry) memory_free(p->entry);
+  memory_free(p->rows_own);
   memory_free(p->keys);
   memory_free(p->from);
   memory_free(p->begin);
@@ -81,20 +83,24 @@ uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order) {
   return here;
 }
 
-/* How many entries each slice has, and their keys, as they lie. True if there are some, and they lie in the order of
-   their slices: as a rule, since rows come mostly in the order of time. */
-static bool count_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice) {
-  bool in_order = f->n > 0;
+/* How many entries each slice has, and their keys, if they lie in the order of their slices: as a rule, since rows come
+   mostly in the order of time. False: they do not, or there are none. */
+static bool count_in_order(const ps_fold *f, combine_pass *p, int64_t *of_slice) {
   uint64_t last = 0;
   for (int64_t e = 0; e < f->n;) {
     uint64_t number = f->entry[e].pair >> 32, begin = f->begin[number];
-    in_order = in_order && (e == 0 || begin > last);
+    if (e > 0 && begin <= last) return false;
     last = begin;
     int64_t from = e;
     for (; e < f->n && f->entry[e].pair >> 32 == number; e++) p->keys[e] = (uint32_t)f->entry[e].pair;
-    of_slice[number] += e - from;
+    of_slice[number] = e - from;
   }
-  return in_order;
+  return f->n > 0;
+}
+
+static void count_any(const ps_fold *f, int64_t *of_slice) {
+  memset(of_slice, 0, (size_t)f->slices * sizeof *of_slice);
+  for (int64_t e = 0; e < f->n; e++) of_slice[f->entry[e].pair >> 32]++;
 }
 
 /* Where the entries of each slice go; from then on of_slice says so, too. Slices that begin before start_next are in no
@@ -116,14 +122,16 @@ static void place_slices(const ps_fold *f, combine_pass *p, const uint32_t *sort
 /* Entries that do not lie in the order of their slices: place[e] is where each one goes. */
 static bool place_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice, uint32_t **place) {
   size_t n = (size_t)f->n + 1;
-  p->entry = memory_resize(NULL, n * sizeof *p->entry);
+  p->rows_own = memory_resize(NULL, n * sizeof *p->rows_own);
   *place = memory_resize(NULL, n * sizeof **place);
-  if (!p->entry || !*place) return false;
+  if (!p->rows_own || !*place) return false;
   for (int64_t e = 0; e < f->n; e++) {
     uint32_t to = (*place)[e] = (uint32_t)of_slice[f->entry[e].pair >> 32]++;
     p->keys[to] = (uint32_t)f->entry[e].pair;
-    p->entry[to] = f->entry[e];
+    p->rows_own[to] = f->entry[e].rows;
   }
+  p->rows = p->rows_own;
+  p->step = 1;
   return true;
 }
 
@@ -132,11 +140,12 @@ static bool place_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice, 
 static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t *place, void *to, size_t size) {
   const placed_state *placed = c->states;
   const string_state *strings = c->states;
-  for (int64_t e = 0; e < f->n; e++) {
+  fold_kind kind = c->kind;
+  for (int64_t e = 0, n = f->n; e < n; e++) {
     int64_t at = place ? place[e] : e;
-    if (c->kind == FOLD_PLACED) {
+    if (kind == FOLD_PLACED) {
       ((placed_partial *)to)[at] = (placed_partial){placed[e].place.when, 0, placed[e].bits};
-    } else if (c->kind == FOLD_STRING) {
+    } else if (kind == FOLD_STRING) {
       const string_state *s = &strings[e];
       ((bytes_partial *)to)[at] = (bytes_partial){s->place.when, 0, fold_string(f, s), s->length};
     } else {
@@ -166,17 +175,21 @@ static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *plac
   return true;
 }
 
-static bool gather(ps_fold *f, combine_pass *p, uint32_t *order, int64_t *of_slice) {
+static bool gather(const ps_fold *f, combine_pass *p, uint32_t *order, int64_t *of_slice) {
   uint32_t *place = NULL;
-  bool in_order = count_entries(f, p, of_slice);
+  bool in_order = count_in_order(f, p, of_slice);
+  if (!in_order) count_any(f, of_slice);
   place_slices(f, p, fold_sort_slices(f, order), of_slice);
-  if (in_order) p->entry = f->entry;
+  if (in_order) {
+    p->rows = &f->entry->rows;
+    p->step = sizeof *f->entry / sizeof *p->rows;
+  }
   bool ok = (in_order || place_entries(f, p, of_slice, &place)) && pass_columns(f, p, place);
   memory_free(place);
   return ok;
 }
 
-static bool pass_fill(ps_fold *f, combine_pass *p) {
+static bool pass_fill(const ps_fold *f, combine_pass *p) {
   size_t slices = (size_t)f->slices + 1, functions = (size_t)f->functions.n, keys = (size_t)f->keys_known + 1;
   uint32_t *order = memory_new(2 * slices * sizeof *order);
   int64_t *of_slice = memory_new(slices * sizeof *of_slice);
@@ -220,24 +233,26 @@ static partial_list slice_list(const combine_pass *p, int32_t a, int64_t slice) 
 
 /* Rows of a slice enter; gives how many keys came with them. */
 static int64_t rows_enter(combine_pass *p, int64_t slice) {
-  const fold_entry *entry = p->entry;
-  int64_t *rows_of = p->rows_of, came = 0;
+  const uint32_t *keys = p->keys;
+  const int64_t *rows = p->rows;
+  int64_t *rows_of = p->rows_of, step = p->step, came = 0;
   for (int64_t i = p->from[slice], end = p->from[slice + 1]; i < end; i++) {
-    uint32_t k = p->came[came] = (uint32_t)entry[i].pair;
+    uint32_t k = p->came[came] = keys[i];
     came += rows_of[k] == 0;
-    rows_of[k] += entry[i].rows;
+    rows_of[k] += rows[i * step];
   }
   p->changed |= came > 0;
   return came;
 }
 
 static void rows_leave(combine_pass *p, int64_t slice) {
-  const fold_entry *entry = p->entry;
-  int64_t *rows_of = p->rows_of;
+  const uint32_t *keys = p->keys;
+  const int64_t *rows = p->rows;
+  int64_t *rows_of = p->rows_of, step = p->step;
   bool gone = false;
   for (int64_t i = p->from[slice], end = p->from[slice + 1]; i < end; i++) {
-    uint32_t k = (uint32_t)entry[i].pair;
-    rows_of[k] -= entry[i].rows;
+    uint32_t k = keys[i];
+    rows_of[k] -= rows[i * step];
     gone |= rows_of[k] == 0;
   }
   p->changed |= gone;
