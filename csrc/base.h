@@ -40,7 +40,7 @@ void memory_free(void *block);
  */
 bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element);
 
-/* The same for arrays that are filled once from their beginning and may be huge. Touching new memory costs more than
+/* The same for arrays that are filled from their beginning and may be huge. Touching new memory costs more than
    filling it: those of a quarter of MEMORY_LARGE and more get large pages where the system has them, and memory that
    others gave back. `bytes` is the capacity. */
 #ifdef PYSTREAM_SMALL

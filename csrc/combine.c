@@ -22,12 +22,17 @@ struct combine_pass {
   uint64_t *begin;
   int64_t *from;
   uint32_t *keys;
-  int64_t *rows;
+  const int64_t *rows; /* each `step` behind the one before: read from the fold's entries, if they lie in that order */
+  int64_t step;
+  int64_t *rows_own; /* if they do not */
   void **columns;
   const partial_kind **kinds;
   bool stacked; /* some function needs the two stacks */
   int64_t first, turned, end;
   int64_t *rows_of; /* by key number: rows in the window */
+  uint32_t *came;   /* keys that were not in it before a slice entered */
+  bool changed;     /* other keys have rows than at the last window */
+  int64_t live;     /* how many had then */
   partial_totals *totals;
   roster roster;
 };
@@ -46,7 +51,8 @@ static void pass_free(ps_fold *f, combine_pass *p) {
   memory_free(p->columns);
   memory_free(p->kinds);
   memory_free(p->rows_of);
-  memory_free(p->rows);
+  memory_free(p->came);
+  memory_free(p->rows_own);
   memory_free(p->keys);
   memory_free(p->from);
   memory_free(p->begin);
@@ -77,11 +83,29 @@ uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order) {
   return here;
 }
 
-/* Where each entry goes: place[e]. Slices that begin before start_next are in no window to come; they come first, and
-   the pass begins behind them. True if there are some, and all stay where they are. */
-static bool place_entries(const ps_fold *f, combine_pass *p, const uint32_t *sorted, int64_t *of_slice,
-                          uint32_t *place) {
+/* How many entries each slice has, and their keys, if they lie in the order of their slices: as a rule, since rows come
+   mostly in the order of time. False: they do not, or there are none. */
+static bool count_in_order(const ps_fold *f, combine_pass *p, int64_t *of_slice) {
+  uint64_t last = 0;
+  for (int64_t e = 0; e < f->n;) {
+    uint64_t number = f->entry[e].pair >> 32, begin = f->begin[number];
+    if (e > 0 && begin <= last) return false;
+    last = begin;
+    int64_t from = e;
+    for (; e < f->n && f->entry[e].pair >> 32 == number; e++) p->keys[e] = (uint32_t)f->entry[e].pair;
+    of_slice[number] = e - from;
+  }
+  return f->n > 0;
+}
+
+static void count_any(const ps_fold *f, int64_t *of_slice) {
+  memset(of_slice, 0, (size_t)f->slices * sizeof *of_slice);
   for (int64_t e = 0; e < f->n; e++) of_slice[f->entry[e].pair >> 32]++;
+}
+
+/* Where the entries of each slice go; from then on of_slice says so, too. Slices that begin before start_next are in no
+   window to come; they come first, and the pass begins behind them. */
+static void place_slices(const ps_fold *f, combine_pass *p, const uint32_t *sorted, int64_t *of_slice) {
   int64_t from = 0;
   for (int64_t i = 0; i < f->slices; i++) {
     p->begin[i] = f->begin[sorted[i]];
@@ -91,34 +115,41 @@ static bool place_entries(const ps_fold *f, combine_pass *p, const uint32_t *sor
     of_slice[sorted[i]] = p->from[i];
   }
   p->from[f->slices] = from;
+  p->slices = f->slices;
   p->turned = p->end = p->first;
-  int64_t moved = 0;
+}
+
+/* Entries that do not lie in the order of their slices: place[e] is where each one goes. */
+static bool place_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice, uint32_t **place) {
+  size_t n = (size_t)f->n + 1;
+  p->rows_own = memory_resize(NULL, n * sizeof *p->rows_own);
+  *place = memory_resize(NULL, n * sizeof **place);
+  if (!p->rows_own || !*place) return false;
   for (int64_t e = 0; e < f->n; e++) {
-    place[e] = (uint32_t)of_slice[f->entry[e].pair >> 32]++;
-    moved |= place[e] - e;
-    p->keys[place[e]] = (uint32_t)f->entry[e].pair;
-    p->rows[place[e]] = f->entry[e].rows;
+    uint32_t to = (*place)[e] = (uint32_t)of_slice[f->entry[e].pair >> 32]++;
+    p->keys[to] = (uint32_t)f->entry[e].pair;
+    p->rows_own[to] = f->entry[e].rows;
   }
-  return f->n && !moved;
+  p->rows = p->rows_own;
+  p->step = 1;
+  return true;
 }
 
 /* States in the form of partial.h. Within a slice the fold has decided which row is first or last; slices differ in
-   time, so stream and position are not needed any more. */
+   time, so stream and position are not needed any more. No `place`: they stay where they are. */
 static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t *place, void *to, size_t size) {
   const placed_state *placed = c->states;
   const string_state *strings = c->states;
-  if (c->kind == FOLD_PLACED) {
-    for (int64_t e = 0; e < f->n; e++) {
-      ((placed_partial *)to)[place[e]] = (placed_partial){placed[e].place.when, 0, placed[e].bits};
-    }
-  } else if (c->kind == FOLD_STRING) {
-    for (int64_t e = 0; e < f->n; e++) {
+  fold_kind kind = c->kind;
+  for (int64_t e = 0, n = f->n; e < n; e++) {
+    int64_t at = place ? place[e] : e;
+    if (kind == FOLD_PLACED) {
+      ((placed_partial *)to)[at] = (placed_partial){placed[e].place.when, 0, placed[e].bits};
+    } else if (kind == FOLD_STRING) {
       const string_state *s = &strings[e];
-      ((bytes_partial *)to)[place[e]] = (bytes_partial){s->place.when, 0, fold_string(f, s), s->length};
-    }
-  } else {
-    for (int64_t e = 0; e < f->n; e++) {
-      memcpy((uint8_t *)to + place[e] * size, (const uint8_t *)c->states + (size_t)e * size, size);
+      ((bytes_partial *)to)[at] = (bytes_partial){s->place.when, 0, fold_string(f, s), s->length};
+    } else {
+      memcpy((uint8_t *)to + (size_t)at * size, (const uint8_t *)c->states + (size_t)e * size, size);
     }
   }
 }
@@ -128,13 +159,13 @@ static bool as_they_are(const fold_column *c, const partial_kind *kind, bool in_
   return in_order && !kind->stacked && c->kind != FOLD_PLACED && c->kind != FOLD_STRING;
 }
 
-static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place, bool in_order) {
+static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place) {
   size_t n = (size_t)f->n + 1, keys = (size_t)f->keys_known + 1;
   for (int32_t a = 0; a < f->functions.n; a++) {
     const partial_kind *kind = p->kinds[a] = partial_kind_of(&f->functions.each[a]);
     p->stacked |= kind->stacked;
     if (!kind->size) continue;
-    bool borrowed = as_they_are(&f->column[a], kind, in_order);
+    bool borrowed = as_they_are(&f->column[a], kind, !place);
     p->columns[a] = borrowed ? f->column[a].states : memory_resize(NULL, n * kind->size); /* all is written below */
     p->totals[a].total = memory_new(keys * kind->size);
     if (kind->stacked) p->totals[a].front = memory_new(keys * kind->size);
@@ -144,27 +175,35 @@ static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *plac
   return true;
 }
 
+static bool gather(const ps_fold *f, combine_pass *p, uint32_t *order, int64_t *of_slice) {
+  uint32_t *place = NULL;
+  bool in_order = count_in_order(f, p, of_slice);
+  if (!in_order) count_any(f, of_slice);
+  place_slices(f, p, fold_sort_slices(f, order), of_slice);
+  if (in_order) {
+    p->rows = &f->entry->rows;
+    p->step = sizeof *f->entry / sizeof *p->rows;
+  }
+  bool ok = (in_order || place_entries(f, p, of_slice, &place)) && pass_columns(f, p, place);
+  memory_free(place);
+  return ok;
+}
+
 static bool pass_fill(const ps_fold *f, combine_pass *p) {
-  size_t n = (size_t)f->n + 1, slices = (size_t)f->slices + 1, functions = (size_t)f->functions.n;
-  uint32_t *order = memory_new(2 * slices * sizeof *order), *place = memory_resize(NULL, n * sizeof *place);
+  size_t slices = (size_t)f->slices + 1, functions = (size_t)f->functions.n, keys = (size_t)f->keys_known + 1;
+  uint32_t *order = memory_new(2 * slices * sizeof *order);
   int64_t *of_slice = memory_new(slices * sizeof *of_slice);
   p->begin = memory_new(slices * sizeof *p->begin);
   p->from = memory_new(slices * sizeof *p->from);
-  p->keys = memory_resize(NULL, n * sizeof *p->keys);
-  p->rows = memory_resize(NULL, n * sizeof *p->rows);
-  p->rows_of = memory_new(((size_t)f->keys_known + 1) * sizeof *p->rows_of);
+  p->keys = memory_resize(NULL, ((size_t)f->n + 1) * sizeof *p->keys);
+  p->rows_of = memory_new(keys * sizeof *p->rows_of);
+  p->came = memory_resize(NULL, keys * sizeof *p->came);
   p->kinds = memory_new(functions * sizeof *p->kinds);
   p->columns = memory_new(functions * sizeof *p->columns);
   p->totals = memory_new(functions * sizeof *p->totals);
-  bool ok = order && place && of_slice && p->begin && p->from && p->keys && p->rows && p->rows_of && p->kinds &&
-            p->columns && p->totals && roster_expect(&p->roster, f->keys_known);
-  if (ok) {
-    p->slices = f->slices;
-    bool in_order = place_entries(f, p, fold_sort_slices(f, order), of_slice, place);
-    ok = pass_columns(f, p, place, in_order);
-  }
+  bool ok = order && of_slice && p->begin && p->from && p->keys && p->rows_of && p->came && p->kinds && p->columns &&
+            p->totals && roster_expect(&p->roster, f->keys_known) && gather(f, p, order, of_slice);
   memory_free(order);
-  memory_free(place);
   memory_free(of_slice);
   return ok;
 }
@@ -172,6 +211,7 @@ static bool pass_fill(const ps_fold *f, combine_pass *p) {
 static bool combine_begin(ps_fold *f) {
   combine_pass *p = memory_new(sizeof *p);
   if (!p) return false;
+  p->changed = true;
   bool ok = roster_init(&p->roster, &f->table, f->keys, f->column_types + 1) && pass_fill(f, p);
   if (ok) {
     f->pass = p;
@@ -191,10 +231,36 @@ static partial_list slice_list(const combine_pass *p, int32_t a, int64_t slice) 
                         .n = p->from[slice + 1] - from};
 }
 
+/* Rows of a slice enter; gives how many keys came with them. */
+static int64_t rows_enter(combine_pass *p, int64_t slice) {
+  const uint32_t *keys = p->keys;
+  const int64_t *rows = p->rows;
+  int64_t *rows_of = p->rows_of, step = p->step, came = 0;
+  for (int64_t i = p->from[slice], end = p->from[slice + 1]; i < end; i++) {
+    uint32_t k = p->came[came] = keys[i];
+    came += rows_of[k] == 0;
+    rows_of[k] += rows[i * step];
+  }
+  p->changed |= came > 0;
+  return came;
+}
+
+static void rows_leave(combine_pass *p, int64_t slice) {
+  const uint32_t *keys = p->keys;
+  const int64_t *rows = p->rows;
+  int64_t *rows_of = p->rows_of, step = p->step;
+  bool gone = false;
+  for (int64_t i = p->from[slice], end = p->from[slice + 1]; i < end; i++) {
+    uint32_t k = keys[i];
+    rows_of[k] -= rows[i * step];
+    gone |= rows_of[k] == 0;
+  }
+  p->changed |= gone;
+}
+
 static bool enter(const ps_fold *f, combine_pass *p) {
   int64_t slice = p->end++;
-  for (int64_t i = p->from[slice]; i < p->from[slice + 1]; i++) p->rows_of[p->keys[i]] += p->rows[i];
-  bool ok = roster_list(&p->roster, p->keys + p->from[slice], p->from[slice + 1] - p->from[slice]);
+  bool ok = roster_list(&p->roster, p->came, rows_enter(p, slice)); /* the others are listed */
   for (int32_t a = 0; ok && a < f->functions.n; a++) {
     partial_list list = slice_list(p, a, slice);
     if (p->kinds[a]->size) ok = p->kinds[a]->enter(&p->totals[a], &list);
@@ -216,7 +282,7 @@ static void turn(const ps_fold *f, combine_pass *p) {
 static bool leave(const ps_fold *f, combine_pass *p) {
   if (p->stacked && p->first == p->turned) turn(f, p);
   int64_t slice = p->first++;
-  for (int64_t i = p->from[slice]; i < p->from[slice + 1]; i++) p->rows_of[p->keys[i]] -= p->rows[i];
+  rows_leave(p, slice);
   bool ok = true;
   for (int32_t a = 0; a < f->functions.n; a++) {
     partial_list list = slice_list(p, a, slice);
@@ -231,9 +297,16 @@ static bool leave(const ps_fold *f, combine_pass *p) {
 
 /* ---- windows ---- */
 
+/* The keys that have rows in the window: how many, or -1 when out of memory. */
+static int64_t live_keys(combine_pass *p) {
+  if (p->changed) p->live = roster_live(&p->roster, p->rows_of);
+  p->changed = p->live < 0;
+  return p->live;
+}
+
 /* A row for each key that has rows in the window. */
 static ps_code put_window(ps_fold *f, combine_pass *p, uint64_t start, ps_fault *fault) {
-  int64_t n = roster_live(&p->roster, p->rows_of), failed_row = INT64_MAX;
+  int64_t n = live_keys(p), failed_row = INT64_MAX;
   uint64_t *starts = n < 0 ? NULL : out_reserve(&f->rows, 0, n);
   if (!starts || !roster_put(&p->roster, n, &f->rows)) return PS_NO_MEMORY;
   for (int64_t i = 0; i < n; i++) starts[i] = start;

@@ -58,20 +58,36 @@ static inline bool exact_sum_units(uint64_t bits, int128 *units) {
   return shift <= EXACT_SUM_SHIFT_MAX;
 }
 
-/* The common case in line, because it is the inner loop of every float sum. */
-static inline bool exact_sum_add(ps_exact_sum *sum, double x) {
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
+/* The common case in line, because it is the inner loop of every float sum. False: it is not; nothing has changed. */
+static inline bool exact_sum_add_narrow(ps_exact_sum *sum, uint64_t bits) {
   int128 units, total;
-  if (__builtin_expect(!exact_sum_units(bits, &units), 0)) return exact_sum_add_rare(sum, x);
-  if (__builtin_expect(__builtin_add_overflow(sum->narrow, units, &total), 0)) return exact_sum_add_rare(sum, x);
+  if (__builtin_expect(!exact_sum_units(bits, &units), 0)) return false;
+  if (__builtin_expect(__builtin_add_overflow(sum->narrow, units, &total), 0)) return false;
   sum->narrow = total;
   return true;
 }
 
-/* A narrow sum, rounded: once, by the conversion of its upper 63 bits, the last of which says whether anything is below
-   them; the unit is a power of two. */
+static inline bool exact_sum_add(ps_exact_sum *sum, double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return __builtin_expect(exact_sum_add_narrow(sum, bits), 1) || exact_sum_add_rare(sum, x);
+}
+
+/* A narrow sum of 67 to 116 bits, rounded: once, by the addition of its halves, which are doubles without rounding. Of
+   the lower half 53 bits are enough, if the last one says whether anything is below them: it lies two places or more
+   below those that the sum keeps. */
+static inline double exact_sum_halves_round(int64_t high, uint64_t low) {
+  int64_t lower = (int64_t)(low >> 11 | ((low & 0x7ff) != 0));
+  return (double)high * 0x1p-16 + (double)lower * 0x1p-69;
+}
+
+/* Any narrow sum, rounded: if not so, once by the conversion of its upper 63 bits, the last of which says whether
+   anything is below them; the unit is a power of two. */
 static inline double exact_sum_narrow_round(int128 narrow) {
+  int64_t half = (int64_t)(narrow >> 64), far = INT64_C(1) << 52;
+  if (__builtin_expect((half >= 4 && half < far) || (half < -4 && half > -far), 1)) {
+    return exact_sum_halves_round(half, (uint64_t)narrow);
+  }
   uint128 magnitude = narrow < 0 ? -(uint128)narrow : (uint128)narrow;
   uint64_t high = (uint64_t)(magnitude >> 64), low = (uint64_t)magnitude;
   if (high == 0) return (double)narrow * 0x1p-80;

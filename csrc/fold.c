@@ -1,4 +1,4 @@
-/* fold.c - see fold.h: making, finding entries, dropping them. */
+/* fold.c - see fold.h: making, room for entries, dropping them. */
 #include "fold.h"
 
 #include "output.h"
@@ -78,12 +78,13 @@ static void free_entries(ps_fold *f) {
     fold_column *c = &f->column[i];
     float_state *sums = c->states;
     for (int64_t e = 0; c->kind == FOLD_FLOAT && e < f->n; e++) exact_sum_clear(&sums[e]);
-    memory_free(c->states);
+    memory_free_large(c->states, (size_t)c->capacity * c->size);
     c->states = NULL;
+    c->capacity = 0;
   }
   memory_free(f->begin);
   memory_free(f->slice_slot);
-  memory_free(f->entry);
+  memory_free_large(f->entry, (size_t)f->capacity * sizeof *f->entry);
   memory_free(f->slot);
   memory_free(f->recent);
   memory_free(f->strings);
@@ -127,10 +128,10 @@ void ps_fold_free(ps_fold *f) {
 }
 
 int64_t ps_fold_bytes(const ps_fold *f) {
-  int64_t each = (int64_t)sizeof(fold_entry);
-  for (int32_t i = 0; i < f->functions.n; i++) each += (int64_t)f->column[i].size;
+  int64_t entries = f->capacity * (int64_t)sizeof(fold_entry);
+  for (int32_t i = 0; i < f->functions.n; i++) entries += f->column[i].capacity * (int64_t)f->column[i].size;
   int64_t slots = f->slots + f->slice_slots + f->recent_capacity;
-  return f->capacity * each + slots * (int64_t)sizeof(uint32_t) + f->slices_capacity * (int64_t)sizeof(uint64_t) +
+  return entries + slots * (int64_t)sizeof(uint32_t) + f->slices_capacity * (int64_t)sizeof(uint64_t) +
          f->strings_capacity + f->wide * (int64_t)sizeof(exact_sum_wide) + f->key_bytes;
 }
 
@@ -155,12 +156,6 @@ static void put_slice(ps_fold *f, int64_t number) {
   f->slice_slot[i & mask] = (uint32_t)number + 1;
 }
 
-static void put_entry(ps_fold *f, int64_t e) {
-  uint64_t i = hash_mix(f->entry[e].pair), mask = (uint64_t)f->slots - 1;
-  while (f->slot[i & mask]) i++;
-  f->slot[i & mask] = (uint32_t)e + 1;
-}
-
 static bool reserve_slices(ps_fold *f) {
   int64_t needed = f->slices + FOLD_BLOCK;
   if (!memory_grow((void **)&f->begin, &f->slices_capacity, needed, sizeof *f->begin)) return false;
@@ -173,29 +168,20 @@ static bool reserve_slices(ps_fold *f) {
   return true;
 }
 
-/* What has grown when memory runs out is larger than `capacity`, which does no harm. */
+/* Entries and states are gone through again and again, so they lie in large pages when there are many. */
 static bool reserve_entries(ps_fold *f) {
-  int64_t needed = f->n + FOLD_BLOCK, capacity = f->capacity ? f->capacity : FOLD_BLOCK;
-  while (capacity < needed) capacity *= 2;
-  bool ok = true;
-  if (capacity > f->capacity) {
-    fold_entry *entry = memory_resize(f->entry, (size_t)capacity * sizeof *entry);
-    if (entry) f->entry = entry;
-    ok = entry != NULL;
-    for (int32_t i = 0; ok && i < f->functions.n; i++) {
-      if (!f->column[i].size) continue;
-      void *states = memory_resize(f->column[i].states, (size_t)capacity * f->column[i].size);
-      if (states) f->column[i].states = states;
-      ok = states != NULL;
-    }
-    if (ok) f->capacity = capacity;
+  int64_t needed = f->n + FOLD_BLOCK;
+  bool ok = memory_grow_large((void **)&f->entry, &f->capacity, needed, sizeof *f->entry);
+  for (int32_t i = 0; ok && i < f->functions.n; i++) {
+    fold_column *c = &f->column[i];
+    if (c->size) ok = memory_grow_large(&c->states, &c->capacity, needed, c->size);
   }
   if (!ok || 2 * needed <= f->slots) return ok;
   uint32_t *bigger = new_slots(2 * needed, &f->slots);
   if (!bigger) return false;
   memory_free(f->slot);
   f->slot = bigger;
-  for (int64_t e = 0; e < f->indexed; e++) put_entry(f, e);
+  for (int64_t e = 0; e < f->indexed; e++) fold_index(f, e);
   return true;
 }
 
@@ -219,138 +205,6 @@ bool fold_number_keys(ps_fold *f, const batch *b) {
     memset(f->recent + before, 0, (size_t)(f->recent_capacity - before) * sizeof *f->recent);
   }
   return true;
-}
-
-/* ---- finding ---- */
-
-/* ts / advance. */
-static inline uint64_t period_of(const ps_fold *f, uint64_t ts) {
-  uint64_t advance = f->windows.advance, period = (uint64_t)((uint128)ts * f->reciprocal >> 64);
-  return period + (ts - period * advance >= advance); /* it was too small by 1, or right */
-}
-
-/* The slice of a timestamp, without its number. Edges lie at the multiples of the advance and, from the end of the
-   first window on, as far behind them as the size is behind a multiple. */
-static fold_slice slice_around(const ps_fold *f, uint64_t ts, uint64_t period) {
-  uint64_t advance = f->windows.advance, behind = f->behind;
-  uint64_t start = period * advance, end = start + behind;
-  fold_slice s = {.begin = start, .length = advance, .covered = true};
-  if (behind == 0 || end < f->windows.size) return s;
-  if (ts < end) {
-    s.length = behind;
-    return s;
-  }
-  s.begin = end;
-  s.length = advance - behind;
-  s.covered = f->windows.size > advance;
-  return s;
-}
-
-/* The slice of a timestamp, which gets a number if it has none. Slices in no window have none. */
-static fold_slice slice_of(ps_fold *f, uint64_t ts) {
-  uint64_t period = period_of(f, ts);
-  fold_slice *near = &f->near[period % FOLD_NEAR], s = *near;
-  if (ts - s.begin < s.length) return s;
-  s = slice_around(f, ts, period);
-  *near = s;
-  if (!s.covered) return s;
-  uint64_t i = hash_mix(s.begin), mask = (uint64_t)f->slice_slots - 1;
-  while (f->slice_slot[i & mask] && f->begin[f->slice_slot[i & mask] - 1] != s.begin) i++;
-  if (!f->slice_slot[i & mask]) {
-    s.fresh = true;
-    f->begin[f->slices++] = s.begin;
-    f->slice_slot[i & mask] = (uint32_t)f->slices;
-  }
-  near->high = s.high = (uint64_t)(f->slice_slot[i & mask] - 1) << 32;
-  return s;
-}
-
-static uint32_t new_entry(ps_fold *f, uint64_t pair) {
-  f->entry[f->n] = (fold_entry){.pair = pair};
-  return (uint32_t)f->n++;
-}
-
-/* Looks the pair up, whose hash this is. */
-static uint32_t entry_of(ps_fold *f, uint64_t pair, uint64_t hash) {
-  while (f->indexed < f->n) put_entry(f, f->indexed++);
-  uint64_t i = hash, mask = (uint64_t)f->slots - 1;
-  for (; f->slot[i & mask]; i++) {
-    uint32_t e = f->slot[i & mask] - 1;
-    if (f->entry[e].pair == pair) return e;
-  }
-  f->slot[i & mask] = (uint32_t)++f->indexed;
-  return new_entry(f, pair);
-}
-
-/* The rows of a block that are in some window, and which pair each is of. */
-typedef struct {
-  uint64_t pair[FOLD_BLOCK];
-  uint64_t hash[FOLD_BLOCK]; /* of those that the hash table may be asked for */
-  bool fresh[FOLD_BLOCK];
-  bool all_fresh;
-} pairs;
-
-static int64_t find_pairs(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, pairs *p,
-                          uint16_t *at) {
-  fold_slice now = f->now;
-  uint64_t mask = (uint64_t)f->slots - 1;
-  int64_t n = 0;
-  p->all_fresh = true;
-  for (int64_t i = 0; i < rows; i++) {
-    if (__builtin_expect((uint64_t)ts[i] - now.begin >= now.length, 0)) now = slice_of(f, (uint64_t)ts[i]);
-    if (__builtin_expect(!now.covered, 0)) continue;
-    uint64_t pair = p->pair[n] = now.high | numbers[i];
-    p->fresh[n] = now.fresh;
-    if (!now.fresh) { /* most of its places in memory are far apart: ask for all before the first is needed */
-      p->all_fresh = false;
-      p->hash[n] = hash_mix(pair);
-      __builtin_prefetch(&f->slot[p->hash[n] & mask]);
-    }
-    at[n++] = (uint16_t)i;
-  }
-  f->now = now;
-  return n;
-}
-
-/* All slices are fresh: without a branch on whether the pair is new, which would be hard to predict. */
-static void find_fresh(ps_fold *f, const pairs *p, fold_picked *out) {
-  fold_entry *entry = f->entry;
-  uint32_t *recent = f->recent, n = (uint32_t)f->n;
-  for (int64_t i = 0; i < out->n; i++) {
-    uint32_t number = (uint32_t)p->pair[i], e = recent[number];
-    uint32_t is_new = (uint32_t)(e >= n) | (uint32_t)(entry[e].pair != p->pair[i]); /* 1 or 0; below as a mask */
-    e ^= (e ^ n) & (0 - is_new);
-    entry[e].pair = p->pair[i];
-    entry[e].rows &= (int64_t)is_new - 1;
-    recent[number] = out->entry[i] = e;
-    n += is_new;
-  }
-  f->n = n;
-}
-
-static void find_any(ps_fold *f, const pairs *p, fold_picked *out) {
-  uint64_t mask = (uint64_t)f->slots - 1;
-  for (int64_t i = 0; i < out->n; i++) {
-    int64_t ahead = i + FOLD_AHEAD; /* its slot has come by now; what that points to is on its way */
-    if (ahead < out->n && !p->fresh[ahead]) __builtin_prefetch(&f->entry[f->slot[p->hash[ahead] & mask]]);
-    uint32_t number = (uint32_t)p->pair[i], e = f->recent[number];
-    if (e >= f->n || f->entry[e].pair != p->pair[i]) {
-      e = p->fresh[i] ? new_entry(f, p->pair[i]) : entry_of(f, p->pair[i], p->hash[i]);
-      f->recent[number] = e;
-    }
-    out->entry[i] = e;
-  }
-}
-
-void fold_find(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, fold_picked *out) {
-  pairs p;
-  int64_t before = f->n;
-  out->n = find_pairs(f, ts, numbers, rows, &p, out->at);
-  (p.all_fresh ? find_fresh : find_any)(f, &p, out);
-  for (int32_t i = 0; i < f->functions.n; i++) {
-    fold_column *c = &f->column[i];
-    if (c->size) memset((uint8_t *)c->states + (size_t)before * c->size, 0, (size_t)(f->n - before) * c->size);
-  }
 }
 
 /* ---- strings ---- */
@@ -388,44 +242,55 @@ static int64_t strings_in_use(const ps_fold *f) {
   return total;
 }
 
-/* The states of the entries that stay move together; those of the others are dropped. */
-static void move_states(ps_fold *f, fold_column *c, const uint32_t *slice, uint8_t *strings, int64_t *used) {
-  uint8_t *states = c->states;
-  int64_t kept = 0;
-  for (int64_t e = 0; e < f->n; e++) {
-    void *from = states + (size_t)e * c->size, *to = states + (size_t)kept * c->size;
-    if (!slice[f->entry[e].pair >> 32]) {
-      if (c->kind == FOLD_FLOAT && ((float_state *)from)->wide) {
-        f->wide--;
-        exact_sum_clear(from);
-      }
-      continue;
-    }
-    if (c->kind == FOLD_STRING) {
-      string_state *s = from;
-      if (s->length) memcpy(strings + *used, fold_string(f, s), (size_t)s->length);
-      s->at = *used;
-      *used += s->capacity;
-    }
-    if (to != from) memmove(to, from, c->size);
-    kept++;
+/* Which entries stay: those whose slice does. */
+typedef struct {
+  const uint32_t *slice; /* by number: the new one + 1; 0: it is dropped */
+  int64_t first;         /* no entry before this one stays: of sorted rows, all from it on do */
+} staying;
+
+static inline bool stays(const ps_fold *f, const staying *s, int64_t e) { return s->slice[f->entry[e].pair >> 32]; }
+
+static void drop_wide(ps_fold *f, float_state *states, const staying *s) {
+  for (int64_t e = 0; f->wide && e < f->n; e++) {
+    if (!states[e].wide || stays(f, s, e)) continue;
+    f->wide--;
+    exact_sum_clear(&states[e]);
   }
 }
 
-static void move_entries(ps_fold *f, const uint32_t *slice) {
+static void move_strings(const ps_fold *f, string_state *states, const staying *s, uint8_t *strings, int64_t *used) {
+  for (int64_t e = s->first; e < f->n; e++) {
+    if (!stays(f, s, e)) continue;
+    if (states[e].length) memcpy(strings + *used, fold_string(f, &states[e]), (size_t)states[e].length);
+    states[e].at = *used;
+    *used += states[e].capacity;
+  }
+}
+
+/* The states of the entries that stay move together, run by run. */
+static void move_states(const ps_fold *f, const fold_column *c, const staying *s) {
+  uint8_t *states = c->states;
   int64_t kept = 0;
-  memset(f->slot, 0, (size_t)f->slots * sizeof *f->slot);
-  for (int64_t e = 0; e < f->n; e++) {
-    uint32_t number = slice[f->entry[e].pair >> 32];
-    if (!number) {
-      f->total -= f->entry[e].rows;
-      continue;
-    }
-    f->entry[kept] = (fold_entry){(uint64_t)(number - 1) << 32 | (uint32_t)f->entry[e].pair, f->entry[e].rows};
-    kept++;
+  for (int64_t e = s->first, from; e < f->n; e++) {
+    for (from = e; e < f->n && stays(f, s, e); e++) continue;
+    memmove(states + (size_t)kept * c->size, states + (size_t)from * c->size, (size_t)(e - from) * c->size);
+    kept += e - from;
+  }
+}
+
+static void move_entries(ps_fold *f, const staying *s) {
+  int64_t kept = 0;
+  f->total = 0;
+  for (int64_t e = s->first; e < f->n; e++) {
+    if (!stays(f, s, e)) continue;
+    uint64_t pair = f->entry[e].pair, number = s->slice[pair >> 32] - 1;
+    f->entry[kept++] = (fold_entry){number << 32 | (uint32_t)pair, f->entry[e].rows};
+    f->total += f->entry[kept - 1].rows;
   }
   f->n = kept;
+  if (f->indexed) memset(f->slot, 0, (size_t)f->slots * sizeof *f->slot);
   f->indexed = 0;
+  memset(f->recent, 0, (size_t)f->recent_capacity * sizeof *f->recent);
 }
 
 /* Their numbers do not hold any more. */
@@ -461,10 +326,15 @@ bool fold_drop_before(ps_fold *f, uint64_t begin) {
     return false;
   }
   move_slices(f, begin, slice);
+  staying s = {.slice = slice};
+  while (s.first < f->n && !stays(f, &s, s.first)) s.first++;
   for (int32_t i = 0; i < f->functions.n; i++) {
-    if (f->column[i].size) move_states(f, &f->column[i], slice, strings, &used);
+    const fold_column *c = &f->column[i];
+    if (c->kind == FOLD_FLOAT) drop_wide(f, c->states, &s);
+    if (c->kind == FOLD_STRING) move_strings(f, c->states, &s, strings, &used);
+    if (c->size) move_states(f, c, &s);
   }
-  move_entries(f, slice);
+  move_entries(f, &s);
   memory_free(f->strings);
   memory_free(slice);
   f->strings = strings;

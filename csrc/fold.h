@@ -2,15 +2,16 @@
  * fold.h - partial aggregates of rows that come in any order: one entry per (slice, key).
  *
  * Ours, not in the paper. Where rows lie on many machines, each folds its own into entries, only the entries travel,
- * and whoever has all entries of a key combines them into its windows: fold_rows.c takes rows in, fold_partials.c puts
- * entries out as rows of Arrow columns ("partials"), fold_join.c takes them in again, fold_pack.c does both with bytes,
- * and combine.c makes the windows.
+ * and whoever has all entries of a key combines them into its windows: fold_rows.c takes rows in, fold_find.c finds
+ * their entries, fold_partials.c puts entries out as rows of Arrow columns ("partials"), fold_join.c takes them in
+ * again, fold_pack.c does both with bytes, and combine.c makes the windows.
  *
  *   begin    slice number -> where the slice begins; slices are numbered 0, 1, 2, ... as they are met
  *   entry    [slice 0, key 17: 3 rows] [slice 0, key 4: 1 row] [slice 1, key 17: 2 rows] ...   as they are met
  *   column   one array of states per aggregate, beside `entry`
  *   recent   key number -> the entry that the key was last met in: right if that is the pair looked for. Rows of a
- *            slice that is new and has not been left since need nothing else: what is not there has not been met
+ *            slice that is new and has not been left since need nothing else: its entries are the last ones, and a key
+ *            whose recent entry is not among them has not been met
  *   slot     hash table: (slice, key) -> entry, for all other rows. It lags behind: entries are put into it when it
  *            is next asked, so sorted rows never touch it
  *   strings  one growing block with the strings that states refer to by offset
@@ -75,6 +76,7 @@ typedef struct {
   fold_kind kind;
   size_t size;
   void *states;
+  int64_t capacity;
 } fold_column;
 
 /* The slice that was looked at last. */
@@ -83,6 +85,7 @@ typedef struct {
   uint64_t high;          /* its number << 32 */
   bool covered;           /* some window covers it */
   bool fresh;             /* it was met for the first time, and no row of another slice has come since */
+  int64_t first;          /* fresh: its entries are those from this one on */
 } fold_slice;
 
 typedef struct combine_pass combine_pass;
@@ -113,9 +116,9 @@ struct ps_fold {
   int64_t n, capacity;
   int64_t indexed; /* entries that are in the hash table: those before this one */
   fold_column *column;
-  uint32_t *slot; /* entry + 1; 0: empty */
-  int64_t slots;  /* a power of two, at least twice n */
-  uint32_t *recent;
+  uint32_t *slot;   /* entry + 1; 0: empty */
+  int64_t slots;    /* a power of two, at least twice n */
+  uint32_t *recent; /* entry + 1; 0: none */
   int64_t recent_capacity;
   uint8_t *strings;
   int64_t strings_length, strings_capacity;
@@ -141,8 +144,23 @@ bool fold_reserve(ps_fold *f);
 /* Numbers the keys of the batch, which has them in columns 1, 2, ... The same. */
 bool fold_number_keys(ps_fold *f, const batch *b);
 
-/* The entries of a block's rows, whose timestamps and key numbers these are; rows in no window are left out. */
-void fold_find(ps_fold *f, const int64_t *ts, const uint32_t *numbers, int64_t rows, fold_picked *out);
+/* A block's rows. */
+typedef struct {
+  int64_t n;
+  const int64_t *ts;
+  const uint32_t *numbers; /* of their keys */
+  const int64_t *weights;  /* how many rows each one stands for; NULL: for itself */
+} fold_sought;
+
+/* Finds their entries and counts them there; rows in no window are left out (fold_find.c). */
+void fold_find(ps_fold *f, const fold_sought *in, fold_picked *out);
+
+/* Puts an entry into the hash table, which has room. */
+static inline void fold_index(ps_fold *f, int64_t e) {
+  uint64_t i = hash_mix(f->entry[e].pair), mask = (uint64_t)f->slots - 1;
+  while (f->slot[i & mask]) i++;
+  f->slot[i & mask] = (uint32_t)e + 1;
+}
 
 /* Gives the state a copy of the string. False when out of memory. */
 bool fold_keep_string(ps_fold *f, string_state *s, bytes x);

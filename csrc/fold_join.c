@@ -32,10 +32,12 @@ typedef struct {
   ps_fault *fault;
 } intake;
 
-static int64_t number_at(const batch *b, int32_t which, int64_t row) {
+static const int64_t *numbers_at(const batch *b, int32_t which, int64_t row) {
   const column *c = &b->columns[which];
-  return ((const int64_t *)c->values)[c->first + row];
+  return (const int64_t *)c->values + c->first + row;
 }
+
+static int64_t number_at(const batch *b, int32_t which, int64_t row) { return *numbers_at(b, which, row); }
 
 static bool refuse(const intake *in, int64_t row, int32_t a, ps_partial_fault what) {
   *in->fault = (ps_fault){.row = row, .aggregate = a, .code = (int32_t)what};
@@ -258,14 +260,13 @@ static ps_code join_column(ps_fold *f, const fold_column *c, const block *k, int
 
 static ps_code join_block(ps_fold *f, block *k, ps_fault *fault) {
   if (!fold_reserve(f)) return PS_NO_MEMORY;
-  const column *slice = &k->b->columns[0];
-  fold_find(f, (const int64_t *)slice->values + slice->first + k->row, k->numbers + k->row, k->rows, &k->all);
+  fold_sought rows = {.n = k->rows,
+                      .ts = numbers_at(k->b, 0, k->row),
+                      .numbers = k->numbers + k->row,
+                      .weights = numbers_at(k->b, 1 + f->keys, k->row)};
+  fold_find(f, &rows, &k->all);
   assert(k->all.n == k->rows);
-  for (int64_t i = 0; i < k->rows; i++) {
-    int64_t rows = number_at(k->b, 1 + f->keys, k->row + i);
-    f->entry[k->all.entry[i]].rows += rows;
-    f->total += rows;
-  }
+  for (int64_t i = 0; i < k->rows; i++) f->total += rows.weights[i];
   ps_code code = PS_OK;
   int32_t from = 2 + f->keys;
   for (int32_t i = 0; i < f->functions.n && code == PS_OK; from += fold_columns_of(&f->column[i++])) {

@@ -42,13 +42,20 @@ static void fold_integers(integer_state *states, const fold_picked *p, const uin
   }
 }
 
+/* A value that the narrow sum does not take. */
+static bool fold_float_rare(ps_fold *f, float_state *s, uint64_t bits) {
+  bool wide = s->wide != NULL;
+  if (!exact_sum_add_rare(s, bits_double(bits))) return false;
+  f->wide += (s->wide != NULL) - wide;
+  return true;
+}
+
 static bool fold_floats(ps_fold *f, float_state *states, const fold_picked *p, const uint64_t *bits) {
-  for (int64_t i = 0; i < p->n; i++) {
+  for (int64_t i = 0, n = p->n; i < n; i++) {
     float_state *s = &states[p->entry[i]];
-    bool wide = s->wide != NULL;
-    if (!exact_sum_add(s, bits_double(bits[p->at[i]]))) return false;
-    f->wide += (s->wide != NULL) - wide;
+    uint64_t x = bits[p->at[i]];
     s->n++;
+    if (__builtin_expect(!exact_sum_add_narrow(s, x), 0) && !fold_float_rare(f, s, x)) return false;
   }
   return true;
 }
@@ -131,8 +138,7 @@ static ps_code fold_block_rows(ps_fold *f, block *k, ps_fault *fault) {
   k->ts = numbers_at(&k->b->columns[0], k->row);
   k->stream = f->stream < 0 ? NULL : numbers_at(&k->b->columns[f->stream], k->row);
   k->position = f->position < 0 ? NULL : numbers_at(&k->b->columns[f->position], k->row);
-  fold_find(f, k->ts, f->numbers.numbers + k->row, k->rows, &k->all);
-  for (int64_t i = 0; i < k->all.n; i++) f->entry[k->all.entry[i]].rows++;
+  fold_find(f, &(fold_sought){.n = k->rows, .ts = k->ts, .numbers = f->numbers.numbers + k->row}, &k->all);
   f->total += k->all.n;
   ps_code code = PS_OK;
   for (int32_t i = 0; i < f->functions.n && code == PS_OK; i++) {

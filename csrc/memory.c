@@ -140,8 +140,9 @@ bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t e
   return true;
 }
 
+/* No array is between a quarter and a whole one, but for what is left of a whole one when elements do not fill it. */
 void memory_free_large(void *block, size_t bytes) {
-  if (bytes < MEMORY_LARGE) {
+  if (bytes < MEMORY_LARGE / 4) {
     memory_free(block);
   } else {
     large_free(block, bytes);

@@ -84,6 +84,22 @@ def test_nan_and_infinities(values):
     assert math.isnan(got) if math.isnan(expected) else bits(got) == bits(expected)
 
 
+def units(n: int) -> list[float]:
+    """Values that the narrow sum takes and that add up to n * 2^-80."""
+    low, middle, high = n & (1 << 52) - 1, n >> 52 & (1 << 40) - 1, n >> 92
+    return [2.0**-28 + low * 2.0**-80, -(2.0**-28), middle * 2.0**-28, high * 2.0**12]
+
+
+@pytest.mark.parametrize("length", range(54, 125))
+def test_narrow_sums_of_every_length_are_rounded_once(length):
+    """At a half between two doubles, and as little as can be beside it."""
+    for step in (1, 2, 3, 2**51 + 1, 2**52 - 1):  # doubles from the lowest of that length on
+        half = (1 << 52) + step << length - 53 | (1 << length - 53) >> 1
+        for n in (half - 1, half, half + 1):
+            assert bits(total(units(n))) == bits(exact(units(n)))
+            assert bits(total([-v for v in units(n)])) == bits(exact([-v for v in units(n)]))
+
+
 def test_narrow_sum_spills_when_it_overflows():
     large = 2.0**45 - 1  # below that, the narrow sum takes it
     for values in ([large] * 9, [-large] * 9, [large] * 4096 + [1e-9] * 100 + [-large] * 4095):

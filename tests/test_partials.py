@@ -156,6 +156,26 @@ def test_long_streams(size, advance, nothing_left):
     assert list(whole.held()) == []
 
 
+@pytest.mark.parametrize("late", [0.0, 0.01, 0.5])
+@pytest.mark.parametrize(("size", "advance"), [(30, 3), (17, 4), (5, 8), (100, 100)])
+def test_rows_that_go_straight_into_windows(size, advance, late, nothing_left):
+    """Most come by time, some a while later; keys come and go; windows are asked for in between."""
+    rng = np.random.default_rng(size * 1000 + advance)
+    table = stream(rng, 12_000, 600, keys=12)
+    keys = pc.add(pc.divide(table["ts"], 60), table["k"])
+    table = table.set_column(1, "k", keys)
+    arrival = np.arange(12_000) + np.where(rng.random(12_000) < late, rng.integers(0, 400, 12_000), 0)
+    query, rows = ps.Query(ps.Window(size, advance), "k", ALL), tagged([table]).take(np.argsort(arrival, kind="stable"))
+    whole, windows = Combine(query, rows.schema, **ORDER), []
+    for now in range(0, 600, 100):
+        piece = batch_of(rows.filter((pc.field("ts") >= now) & (pc.field("ts") < now + 100)))
+        whole.add_rows(piece.slice(0, 700))
+        whole.add_rows(piece.slice(700))
+        windows += whole.advance(now + 100)
+    windows += whole.finish()
+    assert_same(table_of(whole, windows), ps.aggregate(query, [table]))
+
+
 def test_the_ends_of_time():
     far = [0, 1, 2**61, 2**62 - 1, 2**62 + 4, 2**62 + 5, 2**63 - 2, 2**63 - 1]
     table = pa.table({"ts": far, "v": range(8)})
@@ -330,6 +350,8 @@ def test_more_rows_than_can_be():
     whole.add([many, many])
     with pytest.raises(ps.PartialError, match="__rows = 1 is not a possible number of rows"):
         whole.add(changed(good, "__rows", 1))
+    list(whole.advance(2**40))  # what was put out and dropped does not count any more
+    whole.add(changed(changed(good, "__rows", 2**61), "__slice", 2**41 // 10 * 10))
 
 
 def test_partials_of_another_schema_are_refused():
