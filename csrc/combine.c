@@ -306,9 +306,10 @@ static int64_t live_keys(combine_pass *p) {
 
 /* A row for each key that has rows in the window. */
 static ps_code put_window(ps_fold *f, combine_pass *p, uint64_t start, ps_fault *fault) {
+  bool again = !p->changed && f->rows.rows >= p->live; /* the window before is still there, with the same keys */
   int64_t n = live_keys(p), failed_row = INT64_MAX;
   uint64_t *starts = n < 0 ? NULL : out_reserve(&f->rows, 0, n);
-  if (!starts || !roster_put(&p->roster, n, &f->rows)) return PS_NO_MEMORY;
+  if (!starts || !roster_put(&p->roster, n, again, &f->rows)) return PS_NO_MEMORY;
   for (int64_t i = 0; i < n; i++) starts[i] = start;
   partial_list keys = {.keys = p->roster.live, .n = n};
   for (int32_t a = 0; a < f->functions.n; a++) {

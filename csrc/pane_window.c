@@ -464,7 +464,7 @@ bool pane_window_close(pane_window *w) {
 ps_code pane_window_put(pane_window *w, int64_t n, out_rows *rows, ps_fault *fault) {
   int64_t start = (int64_t)(w->due - w->plan->windows.size), failed_row = INT64_MAX;
   uint64_t *starts = out_reserve(rows, 0, n);
-  if (!starts || !roster_put(&w->roster, n, rows)) return PS_NO_MEMORY;
+  if (!starts || !roster_put(&w->roster, n, false, rows)) return PS_NO_MEMORY;
   for (int64_t i = 0; i < n; i++) starts[i] = (uint64_t)start;
   partial_list keys = {.keys = w->roster.live, .n = n};
   for (int32_t a = 0; a < w->plan->functions->n; a++) {

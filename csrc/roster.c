@@ -153,10 +153,11 @@ int64_t roster_live(roster *r, const int64_t *rows) {
 
 /* ---- output ---- */
 
-static bool put_values(const roster *r, const roster_column *c, int64_t live, out_rows *rows, int32_t to) {
+static bool put_values(const roster *r, const roster_column *c, int64_t live, bool again, out_rows *rows, int32_t to) {
   uint64_t *out = out_reserve(rows, to, live);
   if (!out) return false;
-  for (int64_t i = 0; i < live; i++) out[i] = c->bits[r->live[i]];
+  if (again) memcpy(out, out - live, (size_t)live * sizeof *out);
+  for (int64_t i = 0; !again && i < live; i++) out[i] = c->bits[r->live[i]];
   for (int64_t i = 0; c->nulls && i < live; i++) {
     if (c->nulls[r->live[i]] && !out_put_null_at(rows, to, i)) return false;
   }
@@ -173,11 +174,12 @@ static bool put_strings(const roster *r, const roster_column *c, int64_t live, o
   return true;
 }
 
-bool roster_put(const roster *r, int64_t live, out_rows *rows) {
+bool roster_put(const roster *r, int64_t live, bool again, out_rows *rows) {
   for (int32_t i = 0; i < r->columns; i++) {
     const roster_column *c = &r->column[i];
-    bool strings = type_is_bytes(c->type);
-    if (!(strings ? put_strings : put_values)(r, c, live, rows, 1 + i)) return false;
+    bool ok =
+        type_is_bytes(c->type) ? put_strings(r, c, live, rows, 1 + i) : put_values(r, c, live, again, rows, 1 + i);
+    if (!ok) return false;
   }
   return true;
 }

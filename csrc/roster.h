@@ -54,5 +54,6 @@ static inline bool roster_lists(const roster *r, int64_t number) {
 /* The keys that have rows, in order, until the next call; their number, or -1 when out of memory. */
 int64_t roster_live(roster *r, const int64_t *rows);
 
-/* Puts the key columns of the live keys into columns 1, 2, ... as rows to come. */
-bool roster_put(const roster *r, int64_t live, out_rows *rows);
+/* Puts the key columns of the live keys into columns 1, 2, ... as rows to come. `again`: the rows before them are of
+   the same keys. */
+bool roster_put(const roster *r, int64_t live, bool again, out_rows *rows);

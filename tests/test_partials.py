@@ -176,6 +176,17 @@ def test_rows_that_go_straight_into_windows(size, advance, late, nothing_left):
     assert_same(table_of(whole, windows), ps.aggregate(query, [table]))
 
 
+def test_windows_with_the_same_keys_in_several_batches():
+    n = 2000 * 40
+    table = pa.table({"ts": np.arange(n) // 40, "k": np.arange(n) * 7 % 40, "f": np.arange(n) / 8})
+    query = ps.Query(ps.Window(3, 1), "k", {"n": ps.count(), "mean": ps.avg("f")})
+    whole = Combine(query, table.schema)
+    whole.add_rows(batch_of(table))
+    windows = list(whole.finish())
+    assert len(windows) > 1
+    assert table_of(whole, windows).combine_chunks().equals(ps.aggregate(query, [table]).combine_chunks())
+
+
 def test_the_ends_of_time():
     far = [0, 1, 2**61, 2**62 - 1, 2**62 + 4, 2**62 + 5, 2**63 - 2, 2**63 - 1]
     table = pa.table({"ts": far, "v": range(8)})
