@@ -1,8 +1,8 @@
 """How results travel from the shards to the tasks that give them as rows; knows Arrow and nothing of Spark.
 
 On their way they are copied a dozen times in Java, so they go in as few bytes as can be had quickly: integers in the
-narrowest type that holds them, the start of a window once for all its rows, and all of it compressed. With this a tenth
-of the bytes are left of windows that count, and it takes less time than to compress them as they are.
+narrowest type that holds them, the start of a window once for all its rows, and all of it compressed. Of windows that
+count a twentieth of the bytes is left, and it takes less time than to compress them as they are.
 """
 
 from __future__ import annotations
