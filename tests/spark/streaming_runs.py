@@ -56,7 +56,7 @@ def start(out, folder: Path, trigger: dict | None = None):
     return writer.trigger(**(trigger or {"availableNow": True})).start()
 
 
-def run(spark, folder: Path, who: str = "spark") -> None:
+def run(spark, folder: Path, who: str = "spark", trigger: dict | None = None) -> None:
     """Aggregate what is in the folder, read by Spark or by the executors themselves."""
     from pystream.spark import aggregate, aggregate_new_files  # noqa: PLC0415 - an extra
 
@@ -64,7 +64,7 @@ def run(spark, folder: Path, who: str = "spark") -> None:
         out = aggregate(rows_in(spark, folder), QUERY, position="position", shards=2)
     else:
         out = aggregate_new_files(spark, QUERY, folder / "in", shards=2, maxFilesPerTrigger=1)
-    start(out, folder).awaitTermination()
+    start(out, folder, trigger).awaitTermination()
 
 
 if __name__ == "__main__":
@@ -74,4 +74,4 @@ if __name__ == "__main__":
     quick = {"spark_driver_extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark_driver_memory": "1g"}
     started = session("local[1]", spark_sql_shuffle_partitions="2", **quick)
     sys.stdin.readline()  # whoever kills it says when to begin
-    run(started, Path(sys.argv[1]), sys.argv[2])
+    run(started, Path(sys.argv[1]), sys.argv[2], {"processingTime": "0 seconds"})  # until it is killed

@@ -233,13 +233,14 @@ def test_killed(kills, who, spark, tmp_path):
     from pystream.spark import finish  # noqa: PLC0415
 
     dice, whole = random.Random(kills), runs.streams()
-    runs.write(tmp_path, whole.block(0), files=2 * kills + 2)
+    files = 4 * kills + 2  # a quick machine gets through some before it is killed
+    runs.write(tmp_path, whole.block(0), files=files)
     with ExitStack() as stack:
         children = (stack.enter_context(_started(tmp_path, who)) for _ in range(kills))
         child, after = None, next(children)
         for _ in range(kills):
             child, after = after, next(children, None)  # Java takes most of the time to start: one does while one runs
-            _run_and_kill(child, tmp_path, dice)
+            _run_and_kill(child, tmp_path, files, dice)
     runs.run(spark, tmp_path, who)
     streamed, rest = written(spark, tmp_path), finish(str(tmp_path / "checkpoint"), runs.QUERY, spark).toArrow()
     want = ps.aggregate(runs.QUERY, whole.tables()).to_pylist()
@@ -259,15 +260,15 @@ def _started(folder, who: str) -> Iterator[subprocess.Popen]:
                 os.killpg(child.pid, signal.SIGKILL)
 
 
-def _run_and_kill(child: subprocess.Popen, folder, dice: random.Random) -> None:
+def _run_and_kill(child: subprocess.Popen, folder, files: int, dice: random.Random) -> None:
     """Let the query begin one or two more micro-batches, then kill Python and Java together."""
     log = folder / "checkpoint" / "offsets"
-    goal = sum(1 for _ in log.glob("[0-9]*")) + dice.randint(1, 2)
+    goal = min(files, sum(1 for _ in log.glob("[0-9]*")) + dice.randint(1, 2))
     child.stdin.write("go\n")
     child.stdin.flush()
     while sum(1 for _ in log.glob("[0-9]*")) < goal and child.poll() is None:
         time.sleep(0.05)
-    time.sleep(dice.random())  # anywhere within a micro-batch
+    time.sleep(dice.random() / 2)  # anywhere within a micro-batch
     assert child.poll() is None, child.stderr.read()[-2000:]
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
