@@ -20,7 +20,7 @@ avg, because Spark adds floats in any order.
 
 Where the time of aggregate_files goes (W-OI, 0.31 s for 10 million rows in and 5 million out, the two processors busy
 for 95 % of it; perf, all processes): Java's tasks, which take each row of the result by themselves, 28 %, the native
-core 20, the kernel under Python, mostly the files and the socket to Java, 13, reading parquet 11, Python 7, Java's
+core 20, the kernel under Python, for files, the socket to Java and memory, 13, reading parquet 11, Python 7, Java's
 compiler 8, which goes on for minutes, C's library 5, nothing 5, the driver 4. A job that has next to no rows takes
 0.07 s, in 0.02 of which the driver looks at the files and describes the job. That columns have no nulls, which Spark is
 told where the files say so, saves 10 % of the whole. Arrow in Java without its own checks for nulls and bounds would

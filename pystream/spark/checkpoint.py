@@ -50,7 +50,7 @@ class Checkpoint:
         for row in operators.select("operatorId").collect():
             states = self._spark.read.format("statestore").option("operatorId", row[0]).load(self.path)
             states = states.select("value.groupState.*")
-            found += [states] if states.columns == STATE else []
+            found += [states] if states.columns == list(STATE) else []
         if len(found) != 1:
             raise PystreamError(f"{self.path} has {len(found)} streaming aggregates of pystream in it, not one")
         return found[0]

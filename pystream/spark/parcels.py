@@ -49,7 +49,7 @@ PARCELS = pa.schema(
 
 
 #: The columns of a state. Few, because Spark generates code for each of them with every task.
-STATE = ["layout", "body"]
+STATE = {"layout": "string", "body": "binary"}
 BODY = pa.schema(
     [
         ("windows", pa.binary()),

@@ -26,7 +26,7 @@ from pystream.plan import Plan
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
 from pystream.spark.columns import columns_used, order_columns
 from pystream.spark.outgoing import opened, sealed
-from pystream.spark.parcels import PARCELS, Layout, Saved, pack
+from pystream.spark.parcels import PARCELS, STATE, Layout, Saved, pack
 from pystream.spark.phases import SHARDS_MAX
 from pystream.spark.shards import COUNTS, Shard
 from pystream.spark.types import result_schema, results, to_spark
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 Batches = Iterator[pa.RecordBatch]
 
-STATE = "layout string, body binary"  # parcels.STATE
 RESULTS = "rows binary, counts array<bigint>"  # few columns: pandas looks at each by itself
 MOST = ("latest", "frontier")
 LATE = ("error", "drop")
@@ -71,7 +70,8 @@ def windows(
 ) -> DataFrame:
     """The windows of a streaming DataFrame; `rows` makes the rows of the layout's schema of what is in it."""
     parcels = df.mapInArrow(_pack(layout, rows), from_arrow_schema(PARCELS))
-    steps = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, STATE, "append", "NoTimeout")
+    state = ", ".join(f"{name} {type}" for name, type in STATE.items())
+    steps = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, state, "append", "NoTimeout")
     counted = steps.observe(metrics, *(_total(i, name) for i, name in enumerate(COUNTS)))
     return results(counted.select("rows"), _open(layout), layout.query, layout.schema)
 
