@@ -19,7 +19,8 @@ settings.register_profile("deep", max_examples=2000, deadline=None, suppress_hea
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--deep", action="store_true", help="run the long versions: more examples, larger models")
+    parser.addoption("--full", action="store_true", help="run everything that CI runs; without it a part of each ring")
+    parser.addoption("--deep", action="store_true", help="run the long versions too: more examples, larger models")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,11 +28,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--deep"):
-        return
-    deep = [item for item in items if item.get_closest_marker("deep")]
-    config.hook.pytest_deselected(items=deep)
-    items[:] = [item for item in items if item not in deep]
+    left_out = {marker for marker in ("full", "deep") if not _asked_for(config, marker)}
+    out = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
+    config.hook.pytest_deselected(items=out)
+    items[:] = [item for item in items if item not in out]
+
+
+def _asked_for(config: pytest.Config, marker: str) -> bool:
+    return config.getoption("--deep") or config.getoption(f"--{marker}")
 
 
 @pytest.hookimpl(trylast=True)

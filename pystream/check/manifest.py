@@ -64,6 +64,8 @@ class Model:
     constraint: str = ""
     view: str = ""
     symmetry: str = ""
+    # Set by `load`: of the models of its module that must pass none is smaller, and none is small.
+    smallest: bool = False
 
     @property
     def must_pass(self) -> bool:
@@ -73,7 +75,17 @@ class Model:
     @property
     def covers(self) -> bool:
         """Whether the labels it reaches count: in a large model counting costs half as much again and tells no more."""
-        return self.must_pass and not self.deep and (self.distinct_states or 0) <= COVERING_STATES_MAX
+        return self.may_cover and (self.smallest or self.is_small)
+
+    @property
+    def may_cover(self) -> bool:
+        """Whether it runs by default and must pass: only such a model shows that a label can be reached."""
+        return self.must_pass and not self.deep
+
+    @property
+    def is_small(self) -> bool:
+        """Whether counting labels costs little."""
+        return (self.distinct_states or 0) <= COVERING_STATES_MAX
 
     def with_constants(self, changed: Mapping[str, str]) -> "Model":
         """Return the same model with other values for some constants."""
@@ -121,7 +133,18 @@ def load(spec: Path) -> list[Model]:
         raise CheckError(f"{path}: a list of models is expected")
     models = [_model(path, number, entry) for number, entry in enumerate(entries)]
     _check_unique(path, models)
-    return models
+    return _with_smallest(models)
+
+
+def _with_smallest(models: Sequence[Model]) -> list[Model]:
+    """Mark one covering model in each module that has large ones only."""
+    chosen: dict[str, Model] = {}
+    for model in filter(lambda one: one.may_cover, models):
+        other = chosen.setdefault(model.module, model)
+        if (model.distinct_states or 0) < (other.distinct_states or 0):
+            chosen[model.module] = model
+    names = {model.name for model in chosen.values() if not model.is_small}
+    return [dataclasses.replace(model, smallest=True) if model.name in names else model for model in models]
 
 
 def _model(path: Path, number: int, entry: Any) -> Model:

@@ -101,6 +101,16 @@ def test_the_folder_is_found_in_a_wheel_and_in_a_checkout(tmp_path, monkeypatch,
     assert find_spec() == tmp_path / place
 
 
+def test_a_module_of_large_models_is_covered_by_its_smallest(tmp_path):
+    """Else no model would show that its labels are reached, and the whole check would fail for that."""
+    sizes = {"A1": ("MCA", 9), "A2": ("MCA", 10**6), "B1": ("MCB", 10**6), "B2": ("MCB", 10**5), "B3": ("MCB", 10**7)}
+    entries = [{**ENTRY, "name": name, "module": m, "distinct_states": n} for name, (m, n) in sizes.items()]
+    entries += [{**ENTRY, "name": "B4", "module": "MCB", "distinct_states": 20_000, "expected": "Sorted"}]
+    entries += [{**ENTRY, "name": "B5", "module": "MCB", "distinct_states": 20_000, "deep": True}]
+    (tmp_path / "models.json").write_text(json.dumps(entries))
+    assert [model.name for model in load(tmp_path) if model.covers] == ["A1", "B2"]
+
+
 MODELS = [model("GateTies"), model("GateTiesLong"), model("GateBig", deep=True), model("HiveTies")]
 
 
