@@ -120,7 +120,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(program, kills, tmp_path):
             done += 1
         assert not run(program, folder, "-")
         assert (folder / "rows.csv").read_bytes() == program.rows
-    record("kill -9 of a program that feeds, saves and resumes", tried=done, survived=done, lost=0, where="test_kills.py")
+    record("kill -9 of a program that feeds, saves, resumes", tried=done, survived=done, lost=0, where="test_kills.py")
 
 
 def test_the_program_gives_what_aggregate_gives(program, tmp_path):
