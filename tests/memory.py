@@ -1,9 +1,11 @@
-"""For tests in which memory runs out."""
+"""For tests in which memory runs out, or must not grow."""
 
 from __future__ import annotations
 
 import gc
 import itertools
+import os
+from pathlib import Path
 
 from pystream import _native
 
@@ -26,3 +28,8 @@ def with_failing_memory(call) -> tuple[object, int]:
             gc.collect()
         assert _native.memory_live() <= before
     raise AssertionError
+
+
+def resident_bytes() -> int:
+    """How much memory the process has now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
