@@ -7,6 +7,8 @@ import itertools
 import os
 from pathlib import Path
 
+from faults import record
+
 from pystream import _native
 
 
@@ -19,9 +21,12 @@ def with_failing_memory(call) -> tuple[object, int]:
     for n in itertools.count(1):
         _native.memory_fail_after(n)
         try:
-            return call(), n
+            done = call()
         except MemoryError:
             pass
+        else:
+            record("allocation that fails, and all after it", tried=n - 1, survived=n - 1, lost=0, where="memory.py")
+            return done, n
         finally:
             _native.memory_fail_after(0)
         if _native.memory_live() > before:

@@ -79,7 +79,7 @@ def test_memory_is_flat_and_every_row_is_right(design, tuples, nothing_left):
     with ps.Operator(QUERY, INPUTS, SCHEMA, design=design, threads=2, max_pending=PENDING_MAX) as op:
         for n in range(periods):
             for i, (ts, keys) in enumerate(inputs):
-                op.add(i, {"ts": ts + n * PERIOD, "k": keys})
+                op.add(i, {"ts": ts + n * PERIOD, "k": keys}, timeout=300)
             for batch in op.poll():
                 rows.check(batch)
             held.append(resident_bytes())
