@@ -111,9 +111,9 @@ KILLS_IN_A_ROW = 7
 @pytest.mark.parametrize("kills", [16, pytest.param(200, marks=pytest.mark.deep)])
 def test_nothing_is_lost_and_nothing_comes_twice(program, kills, tmp_path):
     rng = random.Random(kills)
-    done = 0
-    for life in itertools.takewhile(lambda _: done < kills, itertools.count()):
-        folder = tmp_path / str(life)
+    done, folders = 0, itertools.count()
+    while done < kills:
+        folder = tmp_path / str(next(folders))
         folder.mkdir()
         for _ in range(rng.randint(1, KILLS_IN_A_ROW)):
             if not killed(program, folder, rng, KINDS[done % len(KINDS)]):
