@@ -27,20 +27,21 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     That the folder cannot be written to, or the disk is full, is a PystreamError that names `path`.
     """
-    path = Path(os.path.realpath(path))  # the target of a link, not the link, is replaced
     if path.exists() and not path.is_file():
         yield path  # a terminal, a pipe or /dev/null: it has no half
         return
-    scratch = _scratch(path)
-    with _refusing(path, always=True):
-        scratch.touch()
+    target = Path(os.path.realpath(path))  # what a link points to, not the link, is replaced
+    scratch = _scratch(target)
     try:
+        with _refusing(path, always=True):
+            scratch.touch()
         with _refusing(path, always=False):
             yield scratch
         with _refusing(path, always=True):
             _sync(scratch)
-            scratch.replace(path)
-            _sync(path.parent)
+            scratch.replace(target)
+        with suppress(OSError):  # some file systems do not sync folders; the file is whole either way
+            _sync(target.parent)
     finally:
         with suppress(OSError):
             scratch.unlink(missing_ok=True)
@@ -63,7 +64,7 @@ def check_writable(path: Path) -> None:
     """Refuse a path that `write_whole` could not write to now."""
     if not path.exists() or path.is_file():
         with _refusing(path, always=True):
-            _try(_scratch(path))
+            _try(_scratch(Path(os.path.realpath(path))))
 
 
 def _scratch(path: Path) -> Path:

@@ -68,7 +68,7 @@ def read_only(folder: Path) -> Iterator[Path]:
             subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
             yield folder
         elif os.geteuid() == 0:
-            yield Path("/proc/self")
+            yield Path("/proc")
         else:
             folder.chmod(0o555)
             yield folder
