@@ -75,6 +75,7 @@ from bench_t_gate import FLAGS, ROOT, machine, run, spread
 from pystream.evaluation.measure import KEPT_UP, PERCENTILES
 from pystream.evaluation.workload import Schedule, Workload
 from pystream.queries import PAPER
+from pystream.whole_file import write_whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -325,7 +326,7 @@ def main() -> None:
     result = {"benchmark": "latency", "machine": about, "settings": settings, "latency": latency, "single": single}
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "latency.json").write_text(json.dumps(result, indent=1) + "\n")
+        write_whole(options.out / "latency.json", json.dumps(result, indent=1) + "\n")
     print(latency_table(latency, options.interval))
     print()
     print(single_table(single))

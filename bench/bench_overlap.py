@@ -26,6 +26,7 @@ import pyarrow as pa
 from bench_t_gate import machine, spread
 
 import pystream as ps
+from pystream.whole_file import write_whole
 
 OVERLAPS = (1, 120, 8640)
 GOALS = {120: 0.9, 8640: 0.8}
@@ -98,7 +99,7 @@ def main() -> None:
         print(line(function, samples), flush=True)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "overlap.json").write_text(json.dumps(result, indent=1) + "\n")
+        write_whole(options.out / "overlap.json", json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

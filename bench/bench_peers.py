@@ -73,6 +73,7 @@ from pystream.evaluation.report import load_average, machine
 from pystream.queries import IP, MAIL, PAPER
 from pystream.reference import aggregate as oracle
 from pystream.sample import comments, smart_meters
+from pystream.whole_file import write_whole
 
 FOLDER = Path(__file__).parent
 OURS = "pystream-auto"
@@ -481,8 +482,8 @@ def main() -> None:
         options.out.mkdir(parents=True, exist_ok=True)
         rates = {(e.query, e.inputs): e.rates for e in entries if e.peer == OURS}
         results = [asdict(e) | e.figures(rates.get((e.query, e.inputs), [])) for e in entries]
-        (options.out / "peers.json").write_text(json.dumps(about | {"results": results}, indent=1) + "\n")
-        (options.out / "peers.txt").write_text("\n".join(table(entries)) + "\n")
+        write_whole(options.out / "peers.json", json.dumps(about | {"results": results}, indent=1) + "\n")
+        write_whole(options.out / "peers.txt", "\n".join(table(entries)) + "\n")
 
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ from pyspark.sql import functions as f
 from pystream.queries import PAPER
 from pystream.spark import aggregate, aggregate_files, aggregate_new_files, generate, session
 from pystream.spark.generate import ROW_GROUP_ROWS
+from pystream.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -383,7 +384,8 @@ def main() -> None:
             results = contest(spark, arguments, folder)
     spark.stop()
     if arguments.json:
-        arguments.json.write_text(json.dumps({**machine, "load_after": os.getloadavg(), "results": results}, indent=1))
+        result = {**machine, "load_after": os.getloadavg(), "results": results}
+        write_whole(arguments.json, json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

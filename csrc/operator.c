@@ -372,7 +372,10 @@ ps_code ps_operator_watch(ps_operator *op, int32_t descriptor) {
 
 void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out) {
   input *in = &op->input[which];
-  *out = (ps_input_stats){ps_counter_get(&in->latest), ledger_held(&in->ledger), ps_flag_get(&in->closed)};
+  *out = (ps_input_stats){.latest = ps_counter_get(&in->latest),
+                          .tuples_in = ps_counter_get(&in->tuples_in),
+                          .pending = ledger_held(&in->ledger),
+                          .closed = ps_flag_get(&in->closed)};
   if (out->pending > 0) operator_ring(op, 0); /* who asks again will find what is ready counted out */
 }
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 11 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 12 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -148,8 +148,9 @@ typedef struct {
 } ps_stats;
 
 typedef struct {
-  int64_t latest;  /* of its tuples and heartbeats; -1: nothing received yet */
-  int64_t pending; /* its share of ps_stats.pending */
+  int64_t latest;    /* of its tuples and heartbeats; -1: nothing received yet */
+  int64_t tuples_in; /* its share of ps_stats.tuples_in */
+  int64_t pending;   /* its share of ps_stats.pending */
   int32_t closed;
 } ps_input_stats;
 

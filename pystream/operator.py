@@ -93,6 +93,7 @@ class Operator:
         self._reading = threading.Lock()
         self._ready: deque[pa.RecordBatch] = deque()  # rows that a snapshot took out before they were asked for
         self._before = {"tuples_in": 0, "rows_out": 0}  # counters of the operator that this one goes on from
+        self._taken_before: list[int] | None = [0] * self.inputs  # its positions; None: its snapshot had none
         self._handle = _native.Handle(
             self._plan.window,
             self._plan.column_types,
@@ -325,6 +326,20 @@ class Operator:
 
     def _input_stats(self) -> list[dict[str, int]]:
         return [self._handle.input_stats(i) for i in range(self.inputs)]
+
+    def positions(self) -> list[int]:
+        """How many rows each input has taken since its beginning: its feeder goes on at row `positions()[input]`.
+
+        A snapshot holds the positions of the state in it, and they count on after `restore`, so that a feeder need not
+        keep offsets of its own. A batch that `add` refused, or that an exception kept from it, does not count.
+
+        >>> op = ps.Operator.restore(query, blob)
+        >>> for i, at in enumerate(op.positions()):
+        ...     op.add(i, tables[i].slice(at))
+        """
+        if self._taken_before is None:
+            raise PystreamError("the snapshot that was restored is of a version without positions; take new ones")
+        return [taken + one["tuples_in"] for taken, one in zip(self._taken_before, self._input_stats(), strict=True)]
 
     def explain_stall(self) -> Stall | None:
         """Which input holds the output back, since when, what waits for it and what would release it; None: nothing."""

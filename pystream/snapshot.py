@@ -2,7 +2,8 @@
 
     magic, version, length and SHA-256 of the rest
     rest: parts, each with its length in front
-        header     JSON: the query, the inputs' timestamps, counters, how many parts of each kind follow
+        header     JSON: the query, the inputs' timestamps and positions, counters, how many parts of each kind follow;
+                   before version 3 there are no positions
         schema     of the tuples
         types      of the results of user functions, as far as they are known
         windows    start, key, state, one column of bytes per user function
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from pystream.query import Query
 
 MAGIC = b"pystream"
-VERSION = 2
+VERSION = 3
 INPUTS_MAX = 1 << 16
 _HEAD = struct.Struct("<8sIQ32s")
 _PART = struct.Struct("<Q")
@@ -47,11 +48,12 @@ _NO_SLICES = pa.RecordBatch.from_pylist([], _STATES)
 
 @dataclass
 class Input:
-    """One input: what it has promised, and its pending tuples."""
+    """One input: what it has promised, its pending tuples, and how many rows it has taken, those included."""
 
     latest: int
     closed: bool
     tuples: list[pa.RecordBatch] = field(default_factory=list)
+    position: int | None = None  # None: not known, in what goes back to a snapshot without positions
 
 
 @dataclass
@@ -98,7 +100,10 @@ def to_bytes(snapshot: Snapshot) -> bytes:
     """Write it down."""
     header = {
         "query": snapshot.query,
-        "inputs": [{"latest": i.latest, "closed": i.closed, "tuples": len(i.tuples)} for i in snapshot.inputs],
+        "inputs": [
+            {"latest": i.latest, "closed": i.closed, "tuples": len(i.tuples), "position": i.position}
+            for i in snapshot.inputs
+        ],
         "start_next": snapshot.start_next,
         "rows": len(snapshot.rows),
         "tuples_in": snapshot.tuples_in,
@@ -139,7 +144,7 @@ def from_bytes(blob: bytes) -> Snapshot:
         slices = _batch(next(parts)) if version > 1 else _NO_SLICES
         start_next = _number(header["start_next"]) if version > 1 else 0
         rows = [_batch(next(parts)) for _ in range(_number(header["rows"]))]
-        inputs = [_input(one, parts) for one in _list(header["inputs"])]
+        inputs = [_input(one, parts, version) for one in _list(header["inputs"])]
         counters = _number(header["tuples_in"]), _number(header["rows_out"])
         query = header["query"]
     except SnapshotError:
@@ -210,11 +215,12 @@ def _number(value: Any, least: int = 0) -> int:
     return value
 
 
-def _input(one: Any, parts: Iterator[bytes]) -> Input:
+def _input(one: Any, parts: Iterator[bytes], version: int) -> Input:
     if type(one["closed"]) is not bool:
         raise TypeError("closed is true or false")
     tuples = [_batch(next(parts)) for _ in range(_number(one["tuples"]))]
-    return Input(_number(one["latest"], -1), one["closed"], tuples)
+    known = version > 2 and one["position"] is not None
+    return Input(_number(one["latest"], -1), one["closed"], tuples, _number(one["position"]) if known else None)
 
 
 # ---- from and to a running operator ----
@@ -235,7 +241,11 @@ def take(op: Operator) -> bytes:
 def _of(op: Operator) -> Snapshot:
     saved, counters = op._handle.save_windows(), op._counters()
     slices, start_next = op._handle.save_slices()
-    inputs = [Input(one["latest"], bool(one["closed"]), _pending(op, i)) for i, one in enumerate(op._input_stats())]
+    positions = [None] * op.inputs if op._taken_before is None else op.positions()
+    inputs = [
+        Input(one["latest"], bool(one["closed"]), _pending(op, i), positions[i])
+        for i, one in enumerate(op._input_stats())
+    ]
     objects = op._udf.save(saved.column("number").to_pylist())
     columns = [*saved.columns[:3], *(pa.array(b, pa.large_binary()) for b in objects.values())]
     windows = pa.RecordBatch.from_arrays(columns, [*saved.schema.names[:3], *objects])
@@ -276,6 +286,9 @@ def check(snapshot: Snapshot, query: Query) -> None:
     if snapshot.query != own:
         raise SnapshotError(f"the snapshot is of another query: {_difference(snapshot.query, own)}")
     _require(1 <= len(snapshot.inputs) <= INPUTS_MAX, "its number of inputs is wrong")
+    taken = _taken_before(snapshot)
+    _require(taken is None or min(taken) >= 0, "an input has more tuples than it has taken")
+    _require(taken is None or sum(taken) == snapshot.tuples_in - _rows(snapshot.inputs), "its positions do not add up")
     columns = pa.schema([*_STATES, *((name, pa.large_binary()) for name in plan.udfs)])
     for what, states, schema in (("windows", snapshot.windows, columns), ("slices", snapshot.slices, _STATES)):
         _require(states.schema.equals(schema), f"its {what} are not {what}")
@@ -334,8 +347,24 @@ def put(op: Operator, snapshot: Snapshot) -> None:
         except (Fault, PystreamError, pa.ArrowException) as error:
             op._take_next(0)  # says why, if the operator has ended by a failure of its own
             raise SnapshotError(f"the snapshot is damaged: input {i}: {error}") from error
-    pending = sum(batch.num_rows for one in snapshot.inputs for batch in one.tuples)
-    op._before = {"tuples_in": snapshot.tuples_in - pending, "rows_out": snapshot.rows_out}
+    op._before = {"tuples_in": snapshot.tuples_in - _rows(snapshot.inputs), "rows_out": snapshot.rows_out}
+    op._taken_before = _taken_before(snapshot)
+
+
+def _rows(inputs: list[Input]) -> int:
+    """How many tuples are pending."""
+    return sum(batch.num_rows for one in inputs for batch in one.tuples)
+
+
+def _taken_before(snapshot: Snapshot) -> list[int] | None:
+    """How many rows each input has taken without its pending tuples, which it takes once more. None: not known."""
+    taken = [one.position for one in snapshot.inputs]
+    if taken == [None]:
+        taken = [snapshot.tuples_in]  # of a single input
+    known = [position for position in taken if position is not None]
+    if len(known) < len(taken):
+        return None
+    return [position - _rows([one]) for position, one in zip(known, snapshot.inputs, strict=True)]
 
 
 def _put_input(op: Operator, input: int, one: Input) -> None:

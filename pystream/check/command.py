@@ -15,6 +15,7 @@ from pystream.check.manifest import Model, find_spec, load
 from pystream.check.pluscal import labels, pluscal_modules
 from pystream.check.runner import Interrupted
 from pystream.check.selection import SelectionError, override, parse_settings, select
+from pystream.whole_file import make_folder, write_whole
 
 _EXAMPLES = """\b
 Examples:
@@ -138,11 +139,11 @@ def _run(options: _Options, spec: Path, manifest: Sequence[Model], chosen: Seque
 
 
 def _write_configurations(folder: Path, models: Sequence[Model]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     for model in models:
         flags = "" if model.deadlock else "-deadlock "
         head = f"\\* {model.name}: tlc2.TLC {flags}-config {model.name}.cfg {model.module}\n"
-        (folder / f"{model.name}.cfg").write_text(head + model.cfg(), encoding="utf-8")
+        write_whole(folder / f"{model.name}.cfg", head + model.cfg())
 
 
 def _console() -> Console:

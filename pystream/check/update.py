@@ -10,6 +10,7 @@ from pystream.check import CheckError
 from pystream.check.check import Report
 from pystream.check.manifest import MANIFEST, Model, load
 from pystream.check.result import Result
+from pystream.whole_file import write_whole
 
 README = "README.md"
 BEGIN = "<!-- models -->"
@@ -37,7 +38,7 @@ def write_manifest(spec: Path, results: Iterable[Result]) -> None:
     for entry in entries:
         if entry["name"] in measured:
             entry.update(_numbers(measured[entry["name"]]))
-    path.write_text(manifest_text(entries), encoding="utf-8")
+    write_whole(path, manifest_text(entries))
 
 
 def _numbers(result: Result) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def write_readme(spec: Path, models: Sequence[Model]) -> None:
     """Put the table of models between the two markers."""
     before, _, after = _split(spec)
     text = f"{before}{BEGIN}\n{readme_table(models)}\n{END}{after}"
-    (spec / README).write_text(text, encoding="utf-8")
+    write_whole(spec / README, text)
 
 
 def _split(spec: Path) -> tuple[str, str, str]:

@@ -57,6 +57,15 @@ class LazyGroup(click.Group):
         name, stand_in, rest = super().resolve_command(ctx, args)
         return name, stand_in and load(stand_in.name or ""), rest
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the command line; that help cannot be printed is one line, too."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except OSError as error:
+            raise click.ClickException(_one_line(error)) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:

@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
-from pystream.cli.console import progress, stdout, write_whole
+from pystream.cli.console import progress, stdout
 from pystream.evaluation import plot
 from pystream.evaluation.experiments import QUICK, Evaluation, Plan
 from pystream.evaluation.report import document, load_average, tables
 from pystream.operator import DESIGNS
 from pystream.queries import PAPER
+from pystream.whole_file import check_writable, write_whole
 
 
 @click.command(epilog="Example: pystream bench --quick --out bench.json")
@@ -42,21 +43,33 @@ def bench(quick: bool, minutes: float | None, out: Path | None, picture: Path | 
     plan = plan if minutes is None else replace(plan, budget=60 * minutes)
     if picture is not None:
         plot.library()  # now, not after the measurements
+    for path in filter(None, (out, picture)):
+        check_writable(path)
     load, started = load_average(), perf_counter()
     click.echo(f"At most {plan.points():,} measurements, about {plan.estimate() / 60:.1f} minutes", err=True)
     with progress("measuring", plan.points()) as advance:
         evaluation = Evaluation(plan, advance)
         try:
             evaluation.run()
-        finally:  # what there is after Ctrl-C is worth keeping
-            result = document(evaluation, load, perf_counter() - started)
-            if out is not None:
-                write_whole(out, json.dumps(result, indent=1) + "\n")
+        except BaseException:  # what there is after Ctrl-C is worth keeping
+            _save(document(evaluation, load, perf_counter() - started), out)
+            raise
+    result = document(evaluation, load, perf_counter() - started)
+    _show(result)  # first: it is all that is left if the disk is full
+    _save(result, out)
+    if picture is not None:
+        plot.plot(result, picture)
+
+
+def _save(result: dict[str, Any], out: Path | None) -> None:
+    if out is not None:
+        write_whole(out, json.dumps(result, indent=1) + "\n")
+
+
+def _show(result: dict[str, Any]) -> None:
     console = stdout()
     for listing in tables(result):
         console.print(listing)
         console.print()
     loads = [f"{one[0]:.1f}" if one else "unknown" for one in result["load_average"].values()]
     console.print(f"{result['seconds']:.0f} s; load average {loads[0]} at the start, {loads[1]} at the end")
-    if picture is not None:
-        plot.plot(result, picture)

@@ -14,7 +14,6 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 #: A pipe has no width; this one keeps the longest lines whole.
 PIPE_COLUMNS = 120
@@ -42,13 +41,6 @@ def table(title: str | None = None) -> Table:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-
-
-def write_whole(out: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    scratch = out.with_name(f".{out.name}.writing")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(out)
 
 
 @contextmanager

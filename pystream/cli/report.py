@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from pystream.check import manifest
-from pystream.cli.console import progress, write_whole
+from pystream.cli.console import progress
 from pystream.cli.doctor import examine
 from pystream.evaluation.plot import plot
 from pystream.queries import PAPER
 from pystream.report.gather import SHORT, compare_designs, load_evaluation, measure_shortly, seeded_bugs
 from pystream.report.page import Material, drawings, page
+from pystream.whole_file import make_folder, write_whole
 
 PAGE, PICTURE = "index.html", "evaluation.png"
 
@@ -33,10 +34,10 @@ def report(out: Path, given: Path | None) -> None:
     """Write a page: what is installed, what is checked and how fast it is. It fails if two designs differ."""
     loaded = load_evaluation(given) if given else None
     models = manifest.load(manifest.find_spec())
+    make_folder(out)
     with progress("reporting", len(PAPER) + (0 if loaded else SHORT.points())) as advance:
         same = compare_designs(advance)
         evaluation = loaded or measure_shortly(advance)
-    out.mkdir(parents=True, exist_ok=True)
     picture = _pictures(out, evaluation)
     material = Material(examine(), same, evaluation, loaded is None, models, seeded_bugs(), picture)
     write_whole(out / PAGE, page(material))

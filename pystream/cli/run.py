@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import re
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from pystream.errors import PystreamError
 from pystream.operator import DESIGNS
 from pystream.parquet_streams import POSITION, STREAM, ParquetStreams
 from pystream.queries import PAPER
+from pystream.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,14 +95,9 @@ def _here(query: str, data: Path, out: Path, design: str, threads: int | None) -
 
 @contextmanager
 def _writing(out: Path, schema: pa.Schema) -> Iterator[Any]:
-    """Give a writer into a file that gets its name once it is complete: there is never half a file of that name."""
-    scratch = out.with_name(f".{out.name}.{os.getpid()}.writing")
-    try:
-        with FORMATS[out.suffix](str(scratch), schema) as writer:
-            yield writer
-        scratch.replace(out)
-    finally:
-        scratch.unlink(missing_ok=True)
+    """Give a writer into a file that gets its name once it is complete."""
+    with whole_file(out) as scratch, FORMATS[out.suffix](str(scratch), schema) as writer:
+        yield writer
 
 
 def _on_spark(query: str, data: Path, out: Path) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pystream.errors import PystreamError
+from pystream.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +53,8 @@ def plot(result: dict[str, Any], path: Path) -> None:
     lines = [mpl.lines.Line2D([], [], color=colours[d], marker="o", markersize=3) for d in designs]
     figure.legend(lines, designs, loc="lower center", ncols=len(designs), frameon=False)
     figure.tight_layout(rect=(0, 0.05 / bands, 1, 1))
-    figure.savefig(path, dpi=120, format="png")
+    with whole_file(path) as scratch:
+        figure.savefig(scratch, dpi=120, format="png")
     plt.close(figure)
 
 
