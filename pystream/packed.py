@@ -78,7 +78,6 @@ class PackedFold(Folding[Parcel]):
             own = ordered.slice(ends[shard], ends[shard + 1] - ends[shard]).serialize().to_pybytes()
             yield shard, b"".join((KEYS.pack(len(own)), own, blocks))
 
-
     def _checked(self, shards: NDArray[np.uint16], keys: int) -> NDArray[np.uint16]:
         """What `shard_of` gave, as C reads it."""
         shards = np.ascontiguousarray(shards)
