@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pystream import _native
 from pystream.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -31,12 +32,27 @@ def sound(array: pa.Array, name: str) -> pa.Array:
         for part in _parts(array):
             if part.offset < 0:  # which Arrow does not check
                 raise SchemaError(f"column {name!r} is damaged: its offset is {part.offset}")
-        array.validate(full=True)
+        if not _strings_sound(array):
+            array.validate(full=True)
     except pa.ArrowException as error:
         raise SchemaError(f"column {name!r} is damaged: {error}") from error
     if array.null_count == 0 and _hidden_nulls(array):  # Arrow takes its word for it
         raise SchemaError(f"column {name!r} is damaged: it says that it has no nulls, and its bitmap has some")
     return array
+
+
+def _strings_sound(array: pa.Array) -> bool:
+    """Whether the array is one of strings and all of them are right: much faster than Arrow says it."""
+    wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
+    if not (wide or pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
+        return False
+    array.validate()
+    return _native.strings_sound(array, wide=wide, text=is_text(array.type))
+
+
+def is_text(type: pa.DataType) -> bool:
+    """Whether the values are UTF-8, in a layout that C reads."""
+    return bool(pa.types.is_string(type) or pa.types.is_large_string(type))
 
 
 def _parts(array: pa.Array) -> Iterator[pa.Array]:
@@ -80,10 +96,9 @@ def _values(type: pa.DataType) -> pa.DataType:
     return type
 
 
-def _is_text(type: pa.DataType) -> bool:
-    is_any = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    is_any += (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
-    return any(is_one(type) for is_one in is_any)
+def _is_string(type: pa.DataType) -> bool:
+    strings = pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type)
+    return bool(strings or pa.types.is_binary(type) or pa.types.is_large_binary(type) or pa.types.is_binary_view(type))
 
 
 #: Types between which values may be cast, because they mean the same; whether one is lost is checked besides.
@@ -93,7 +108,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "integer": pa.types.is_integer,
     "float": pa.types.is_floating,
     "decimal": pa.types.is_decimal,
-    "text": _is_text,
+    "text": _is_string,
     "date": pa.types.is_date,
     "time": pa.types.is_time,
     "timestamp": pa.types.is_timestamp,

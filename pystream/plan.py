@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
-from pystream.columns import aligned, first_null, named, sound, typed
+from pystream.columns import aligned, first_null, is_text, named, sound, typed
 from pystream.errors import SchemaError, UdfError
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ class Plan:
             self.aggregates.append(AggregatePlan("udf"))
         self._numbers = [str(i) for i in range(len(self.columns))]
         self.column_types = ["I64", *(c.layout for c in self.columns[1:])]
+        self.column_text = [is_text(c.storage) for c in self.columns]
         self.out_schema = self._out_schema()
         self.wire_schema = self._wire_schema()
         self.journal_schema = JOURNAL if self.udfs else pa.schema([])
@@ -288,8 +289,9 @@ class Plan:
         for column, array in zip(self.columns, saved.columns, strict=True):
             if array.null_count and (column is self.columns[0] or column.where is not None):
                 raise SchemaError(f"column {column.name!r} has nulls")
-        layouts = [_PLAIN[name] for name in self.column_types]
-        arrays = [array.cast(type) for array, type in zip(saved.columns, layouts, strict=True)]
+        types = [c.storage if is_text(c.storage) else _PLAIN[c.layout] for c in self.columns]
+        types[0] = pa.int64()
+        arrays = [array.cast(type) for array, type in zip(saved.columns, types, strict=True)]  # text: if it is UTF-8
         return pa.RecordBatch.from_arrays(arrays, saved.schema.names)
 
     def typed(self, wire: pa.RecordBatch) -> dict[str, pa.Array]:
