@@ -151,9 +151,9 @@ def _refuse(what: str) -> None:
     raise SchemaError(f"Arrow data that cannot be read: {what}")
 
 
-def _shape(schema: _Schema, depth: int = 0) -> _Shape:
+def _shape(schema: _Schema, parent: str = "", depth: int = 0) -> _Shape:
     """What arrays of the schema look like, once it is known that Arrow can read it."""
-    name = (schema.name or b"").decode(errors="replace")
+    name = parent + (schema.name or b"").decode(errors="replace")
     where = f"the type of {name!r}"
     if not schema.release:
         _refuse(f"{where} has been released already")
@@ -167,8 +167,8 @@ def _shape(schema: _Schema, depth: int = 0) -> _Shape:
     for i in range(schema.n_children):
         if not schema.children[i]:
             _refuse(f"child {i} of {where} is missing")
-        children.append(_shape(schema.children[i].contents, depth + 1))
-    dictionary = _shape(schema.dictionary.contents, depth + 1) if schema.dictionary else None
+        children.append(_shape(schema.children[i].contents, f"{name}." if depth else "", depth + 1))
+    dictionary = _shape(schema.dictionary.contents, name, depth + 1) if schema.dictionary else None
     return _Shape(name, tuple(children), dictionary)
 
 

@@ -29,25 +29,45 @@ def named(batch: pa.RecordBatch, name: str) -> pa.Array:
 def sound(array: pa.Array, name: str) -> pa.Array:
     """The array, if whatever reads it stays within its buffers and its strings are UTF-8."""
     try:
-        for part in _parts(array):
+        for part in (array,) if array.type.id in _FLAT else _parts(array):
             if part.offset < 0:  # which Arrow does not check
                 raise SchemaError(f"column {name!r} is damaged: its offset is {part.offset}")
         if not _strings_sound(array):
             array.validate(full=True)
     except pa.ArrowException as error:
         raise SchemaError(f"column {name!r} is damaged: {error}") from error
-    if array.null_count == 0 and _hidden_nulls(array):  # Arrow takes its word for it
-        raise SchemaError(f"column {name!r} is damaged: it says that it has no nulls, and its bitmap has some")
     return array
+
+
+def sound_items(many: Any, name: str) -> Any:
+    """The elements as they came; if they are Arrow's, they are sound."""
+    for chunk in many.chunks if isinstance(many, pa.ChunkedArray) else [many]:
+        if isinstance(chunk, pa.Array):
+            sound(chunk, name)
+    return many
+
+
+#: Layouts of strings that C reads: whether offsets have 64 bits, and whether it is text.
+_STRINGS = {
+    pa.string().id: (False, True),
+    pa.large_string().id: (True, True),
+    pa.binary().id: (False, False),
+    pa.large_binary().id: (True, False),
+}
+
+#: Types without arrays inside: a bitmap of nulls, and values.
+_NUMBERS = [*(pa.int8(), pa.int16(), pa.int32(), pa.int64()), *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())]
+_OTHERS = [pa.bool_(), pa.float32(), pa.float64(), pa.timestamp("s"), pa.duration("s"), pa.date32(), pa.date64()]
+_FLAT = frozenset({*_STRINGS, *(type.id for type in _NUMBERS + _OTHERS)})
 
 
 def _strings_sound(array: pa.Array) -> bool:
     """Whether the array is one of strings and all of them are right: much faster than Arrow says it."""
-    wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    if not (wide or pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
+    layout = _STRINGS.get(array.type.id)
+    if layout is None:
         return False
     array.validate()
-    return _native.strings_sound(array, wide=wide, text=is_text(array.type))
+    return _native.strings_sound(array, wide=layout[0], text=layout[1])
 
 
 def is_text(type: pa.DataType) -> bool:
@@ -73,17 +93,6 @@ def _parts(array: pa.Array) -> Iterator[pa.Array]:
         return
     for each in inner:
         yield from _parts(each)
-
-
-def _hidden_nulls(array: pa.Array) -> bool:
-    """Whether the bitmap of a flat array has nulls."""
-    type = array.type
-    if type.num_fields or pa.types.is_dictionary(type) or isinstance(array, pa.ExtensionArray):
-        return False
-    bitmap = array.buffers()[0]
-    if bitmap is None:
-        return False
-    return bool(pa.Array.from_buffers(pa.bool_(), len(array), [bitmap, bitmap], -1, array.offset).null_count)
 
 
 # ---- types ----
@@ -159,14 +168,15 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def aligned(array: pa.Array) -> pa.Array:
-    """A flat array whose values lie where C can read them as numbers."""
+    """A flat array whose values, or offsets, lie where C can read them as numbers."""
     values = array.buffers()[1]
-    width = (array.type.bit_width if pa.types.is_primitive(array.type) else 32 << _is_large(array.type)) // 8
-    return owned(array) if values is not None and width and values.address % width else array
+    return array if values is None or values.address % 8 == 0 else _aligned(array, values.address)
 
 
-def _is_large(type: pa.DataType) -> bool:
-    return bool(pa.types.is_large_string(type) or pa.types.is_large_binary(type))
+def _aligned(array: pa.Array, address: int) -> pa.Array:
+    layout = _STRINGS.get(array.type.id)
+    width = (array.type.bit_width if layout is None else 64 if layout[0] else 32) // 8
+    return owned(array) if width and address % width else array
 
 
 def owned(array: pa.Array) -> pa.Array:

@@ -242,7 +242,8 @@ class Plan:
         """
         if self.udfs:
             return self._carried(batch)
-        return pa.RecordBatch.from_pydict(self._read(batch))
+        read = self._read(batch)
+        return pa.RecordBatch.from_arrays(list(read.values()), list(read))
 
     def _read(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         return {name: typed(named(batch, name), type, name) for name, type in self.reads.items()}
@@ -274,7 +275,7 @@ class Plan:
 
     def _column(self, read: dict[str, pa.Array], column: Column) -> pa.Array:
         if column.where is not None:
-            return _mask(pa.RecordBatch.from_pydict(read), column.where)
+            return _mask(pa.RecordBatch.from_arrays(list(read.values()), list(read)), column.where)
         array = typed(read[column.name], column.type, column.name)
         return array if array.type == column.storage else array.cast(column.storage)
 
