@@ -307,8 +307,9 @@ static const routine *routine_for(ps_function function, ps_type type) {
 /* ---- all aggregates of a query ---- */
 
 /* The next aggregate. False when out of memory. */
-static bool aggregate_init(aggregates *all, const ps_aggregate *from, const ps_type *column_types) {
-  ps_type type = from->column < 0 ? PS_I64 : column_types[from->column];
+static bool aggregate_init(aggregates *all, const ps_query *query) {
+  const ps_aggregate *from = &query->aggregate[all->n];
+  ps_type type = from->column < 0 ? PS_I64 : query->column_types[from->column];
   const routine *run = routine_for(from->function, type);
   assert(run->add && "pystream/plan.py lets no other function and type through");
   aggregate *a = &all->each[all->n];
@@ -318,6 +319,7 @@ static bool aggregate_init(aggregates *all, const ps_aggregate *from, const ps_t
                    .type = type,
                    .offset = all->state_size,
                    .is_bytes = type_is_bytes(type),
+                   .is_text = type_is_bytes(type) && query->text && query->text[from->column],
                    .add = run->add,
                    .finish = run->finish,
                    .drop = run->drop,
@@ -342,7 +344,7 @@ bool aggregates_init(aggregates *all, const ps_query *query) {
   all->each = memory_new((size_t)query->aggregates * sizeof *all->each);
   if (!all->each) return false;
   while (all->n < query->aggregates) {
-    if (!aggregate_init(all, &query->aggregate[all->n], query->column_types)) return false;
+    if (!aggregate_init(all, query)) return false;
   }
   return true;
 }

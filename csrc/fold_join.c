@@ -4,6 +4,8 @@
  * Partials come from elsewhere. A batch of them is checked from end to end before any of it is taken in.
  */
 #include "fold.h"
+#include "state_bytes.h"
+#include "text.h"
 
 /* ---- numbers of bytes ---- */
 
@@ -131,7 +133,20 @@ static bool check_places(const intake *in, int32_t a, int32_t from) {
   return true;
 }
 
-static bool check_partials(const intake *in, bool held) {
+/* Values that were packed have 64 bits, and strings are bytes, whatever the type of their column. */
+static bool check_values(const intake *in, int32_t a, int32_t from) {
+  const aggregate *own = in->f->column[a].a;
+  const column *c = &in->b->columns[from];
+  if (type_is_bytes(own->type) && !own->is_text) return true;
+  for (int64_t row = 0; row < in->b->rows; row++) {
+    if (column_is_null(c, row)) continue;
+    bool ok = own->is_text ? text_is_utf8(column_bytes(c, row)) : value_in_range(column_bits(c, row), own->type);
+    if (!ok) return refuse(in, row, a, PS_BAD_VALUE);
+  }
+  return true;
+}
+
+static bool check_partials(const intake *in, bool held, bool packed) {
   if (!check_slices(in, held) || !check_rows(in)) return false;
   int32_t at = 2 + in->f->keys;
   for (int32_t i = 0; i < in->f->functions.n; at += fold_columns_of(&in->f->column[i++])) {
@@ -139,6 +154,7 @@ static bool check_partials(const intake *in, bool held) {
     bool counts = c->kind == FOLD_COUNT || c->kind == FOLD_INTEGER || c->kind == FOLD_FLOAT;
     if (counts && !check_counts(in, i, at)) return false;
     if (counts && c->kind != FOLD_COUNT && !check_sums(in, i, at)) return false;
+    if (c->kind >= FOLD_LEAST && packed && !check_values(in, i, at)) return false;
     if (c->kind >= FOLD_LEAST && fold_is_placed(c->a) && !check_places(in, i, at)) return false;
   }
   return true;
@@ -279,7 +295,7 @@ static ps_code join_block(ps_fold *f, block *k, ps_fault *fault) {
 ps_code fold_join(ps_fold *f, const batch *b, bool held, const uint32_t *numbers, ps_fault *fault) {
   intake in = {f, b, fault};
   *fault = (ps_fault){0};
-  if (!check_partials(&in, held)) return PS_CORRUPT;
+  if (!check_partials(&in, held, numbers != NULL)) return PS_CORRUPT;
   combine_end(f);
   if (!numbers && !fold_number_keys(f, b)) return PS_NO_MEMORY;
   block k;

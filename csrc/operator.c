@@ -11,8 +11,11 @@
 static bool copy_types(ps_operator *op, const ps_query *query) {
   size_t size = (size_t)query->columns * sizeof *op->column_types;
   op->column_types = memory_new(size);
-  if (op->column_types) memcpy(op->column_types, query->column_types, size);
-  return op->column_types != NULL;
+  op->text = memory_new((size_t)query->columns);
+  if (!op->column_types || !op->text) return false;
+  memcpy(op->column_types, query->column_types, size);
+  if (query->text) memcpy(op->text, query->text, (size_t)query->columns);
+  return true;
 }
 
 static bool input_init(ps_operator *op, input *in, int64_t max_pending) {
@@ -70,6 +73,7 @@ static void unmake(ps_operator *op, made stage) {
   memory_free(op->input);
   aggregates_free(&op->functions);
   memory_free(op->column_types);
+  memory_free(op->text);
   memory_free(op);
 }
 

@@ -108,6 +108,7 @@ typedef struct {
   int32_t keys;
   int32_t aggregates;
   const ps_aggregate *aggregate;
+  const uint8_t *text; /* by column: whether its strings are UTF-8; NULL: none. What comes as bytes is held to it */
 } ps_query;
 
 /* What went wrong, in numbers; Python makes the sentence. */
@@ -121,6 +122,20 @@ typedef struct {
   int64_t stream;    /* PS_TWICE among partials: with `ts` and `position` the place that two rows have */
   int64_t position;
 } ps_fault;
+
+/* A column of strings: n of them, where Arrow's offsets from number `first` on say; the data has so many bytes. */
+typedef struct {
+  const void *offsets;
+  int32_t wide; /* offsets have 64 bits */
+  int32_t text; /* it has to be UTF-8 */
+  int64_t first, n;
+  const uint8_t *data;
+  int64_t size;
+} ps_strings;
+
+/* 1: every string lies in the data, and is UTF-8 if it has to be. 0: some do not; or there are nulls whose bytes are
+   not, for whoever looks closer. */
+int32_t ps_strings_sound(const ps_strings *strings);
 
 /* Arrow's C data interface, as published in its specification. */
 struct ArrowArray {
@@ -354,6 +369,7 @@ typedef enum {
   PS_BAD_ROWS,  /* below 1, or too many */
   PS_BAD_COUNT, /* below 0, or more than there are rows */
   PS_BAD_SUM,   /* not the bytes of a sum, or of none that so many values can have */
+  PS_BAD_VALUE, /* no value of its column: out of range, or text that is not UTF-8 */
   PS_BAD_PLACE, /* a value without timestamp, stream and position, or a timestamp that is not in the slice */
   PS_BAD_PACK   /* not what packing gives, or of other keys */
 } ps_partial_fault;

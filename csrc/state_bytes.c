@@ -1,6 +1,8 @@
 /* state_bytes.c - see state_bytes.h. */
 #include "state_bytes.h"
 
+#include "text.h"
+
 #define COUNT_MAX (INT64_C(1) << 62) /* no run gets there, and counting on from it does not overflow */
 
 /* ---- writing ---- */
@@ -173,7 +175,7 @@ static void load_value(reader *from, const aggregate *a, value_state *s) {
   require(from, value_in_range(s->bits, a->type) && (s->n > 0 || s->bits == 0));
 }
 
-static void load_bytes(reader *from, bytes_state *s) {
+static void load_bytes(reader *from, const aggregate *a, bytes_state *s) {
   if (!get_flag(from)) return;
   uint64_t length = get_word(from);
   require(from, length <= (uint64_t)from->left);
@@ -185,6 +187,7 @@ static void load_bytes(reader *from, bytes_state *s) {
   s->any = true;
   s->length = (int64_t)length;
   get(from, s->data, s->length);
+  require(from, !a->is_text || text_is_utf8((bytes){s->data, s->length}));
 }
 
 static void load_native(reader *from, const native_udf *u, void *state) {
@@ -210,7 +213,7 @@ static void load_one(const aggregate *a, reader *from, void *state) {
     case PS_FIRST:
     case PS_LAST:
       if (type_is_bytes(a->type)) {
-        load_bytes(from, state);
+        load_bytes(from, a, state);
       } else {
         load_value(from, a, state);
       }

@@ -10,7 +10,7 @@
  *   the same of strings         1   whether there is one;  8  its length, and its bytes
  *   native udf                  8   the code it failed with, or 0;  the user's bytes as they are
  *   udf                         nothing: the user's objects are Python's to keep
- * What is read back is checked: whatever the bytes, the state is one that tuples could have led to, or close enough
+ * What is read back is checked, that text is UTF-8 too: whatever the bytes, the state is one that tuples could have led to, or close enough
  * that nothing computed from it is undefined.
  */
 #pragma once

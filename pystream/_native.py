@@ -88,6 +88,7 @@ class Handle:
         self,
         window: tuple[int, int],
         column_types: list[str],
+        text: list[bool],
         keys: int,
         aggregates: list[AggregatePlan],
         inputs: int,
@@ -99,7 +100,8 @@ class Handle:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
         alive: list[Any] = []  # what `each` points to
         each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
-        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
+        texts = ffi.new("uint8_t[]", text)
+        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, texts))
         out = ffi.new("ps_operator **")
         _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], threads, levels, max_pending, out))
         self._operator = ffi.gc(out[0], lib.ps_operator_free)
@@ -338,6 +340,22 @@ def is_udf_failure(fault: Fault) -> bool:
     return bool(fault.code == lib.PS_UDF_FAILED)
 
 
+def strings_sound(array: pa.Array, *, wide: bool, text: bool) -> bool:
+    """Whether all strings lie in their data, and are UTF-8 if they have to be; False: let Arrow look closer.
+
+    The array is one that Arrow has found valid as far as it does so without looking at its values.
+    """
+    _, offsets, data = array.buffers()
+    if offsets is None or offsets.address % (8 if wide else 4):
+        return len(array) == 0
+    start, size = (data.address, data.size) if data is not None else (0, 0)
+    where = ffi.new(
+        "ps_strings *",
+        (ffi.cast("void *", offsets.address), wide, text, array.offset, len(array), ffi.cast("uint8_t *", start), size),
+    )
+    return bool(lib.ps_strings_sound(where))
+
+
 class ExactSum:
     """The exact sum of floats, whatever the order; see csrc/exact_sum.h."""
 
@@ -471,6 +489,7 @@ class FoldHandle:
         self,
         window: tuple[int, int],
         column_types: list[str],
+        text: list[bool],
         keys: int,
         aggregates: list[AggregatePlan],
         stream: int,
@@ -479,7 +498,8 @@ class FoldHandle:
     ) -> None:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
         each = ffi.new("ps_aggregate[]", [_aggregate(a, []) for a in aggregates])
-        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each))
+        texts = ffi.new("uint8_t[]", text)
+        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, texts))
         out = ffi.new("ps_fold **")
         _raise_if_broken(lib.ps_fold_new(query, stream, position, start, out))
         self._fold = ffi.gc(out[0], lib.ps_fold_free)
@@ -602,6 +622,8 @@ PARTIAL_FAULTS = {
     lib.PS_BAD_ROWS: ("rows", "is not a possible number of rows"),
     lib.PS_BAD_COUNT: ("n", "is below 0 or above the number of rows"),
     lib.PS_BAD_SUM: ("sum", "is not the sum of so many values"),
+    lib.PS_BAD_VALUE: ("value", "is not a value of its column"),
     lib.PS_BAD_PLACE: ("ts", "is not in the slice, or the stream or position is missing"),
     lib.PS_BAD_PACK: ("pack", "is not what packing gives"),
 }
+LATE = PARTIAL_FAULTS[lib.PS_BAD_LATE]

@@ -100,8 +100,14 @@ class _Source:
         self.index = index
         self.is_at_hand = isinstance(source, pa.Table | pa.RecordBatch | dict)
         self.schema: pa.Schema | None = None
-        self._parts = batches(source)
+        self._parts = self._batches(source)
         self._first: list[pa.RecordBatch] = []
+
+    def _batches(self, source: Any) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches(source)
+        except SchemaError as error:
+            raise SchemaError(f"input {self.index}: {error}") from error
 
     def open(self) -> None:
         """Read the schema."""

@@ -97,6 +97,7 @@ class Operator:
         self._handle = _native.Handle(
             self._plan.window,
             self._plan.column_types,
+            self._plan.column_text,
             len(query.key),
             self._plan.aggregates,
             self.inputs,
@@ -120,7 +121,7 @@ class Operator:
         `block=False` it raises BackpressureError at once. A batch larger than `max_pending` waits for an empty input.
         """
         self._check_input(input)
-        batch = one_batch(data)
+        batch = self._one_batch(input, data)
         if batch is not None:
             self._add_batch(input, batch, block, timeout)
 
@@ -131,7 +132,7 @@ class Operator:
         default executor.
         """
         self._check_input(input)
-        batch = one_batch(data)
+        batch = self._one_batch(input, data)
         while batch is not None:
             try:
                 self._add_batch(input, batch, False, None)
@@ -205,7 +206,13 @@ class Operator:
     def _prepare(self, input: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         try:
             return self._plan.prepare(batch)
-        except (SchemaError, pa.ArrowInvalid) as error:
+        except (SchemaError, pa.ArrowException) as error:
+            raise SchemaError(f"input {input}: {error}") from error
+
+    def _one_batch(self, input: int, data: Any) -> pa.RecordBatch | None:
+        try:
+            return one_batch(data, self._plan.sound)
+        except SchemaError as error:
             raise SchemaError(f"input {input}: {error}") from error
 
     def _wait_space(self, input: int, rows: int, block: bool, deadline: float | None) -> None:

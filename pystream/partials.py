@@ -31,9 +31,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pystream import _native
+from pystream.columns import aligned, first_null, named, typed
 from pystream.errors import ClosedError, DisorderError, PartialError, PystreamError, SchemaError, SumOverflowError
 from pystream.ingest import batches
-from pystream.plan import Plan, from_wire, named, out_type, storage, typed, wire_type
+from pystream.plan import Plan, from_wire, out_type, storage, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -100,6 +101,7 @@ class Folding(Generic[Given]):
     def add(self, batch: pa.RecordBatch) -> list[Given]:
         """Fold the rows of a batch; gives partials, usually none."""
         rows = self._partials.prepare(batch)
+        self._partials.check_time(rows)
         out: list[Given] = []
         with self._lock:
             for start in range(0, rows.num_rows, PIECE_ROWS):
@@ -211,7 +213,7 @@ class Combine:
         """Everything is in: give all windows that are left, as they are asked for."""
         return self._windows(None)
 
-    def _windows(self, until: int | None, *, forget: bool = True) -> Iterator[pa.RecordBatch]:
+    def _windows(self, until: int | None) -> Iterator[pa.RecordBatch]:
         plan = self._partials.plan
         while True:
             with self._lock:
@@ -221,8 +223,7 @@ class Combine:
                 except _native.Fault as fault:
                     raise self._partials.window_error(fault) from None
                 if wire is None:
-                    if forget:
-                        self._forget_keys()
+                    self._forget_keys()
                     return
             yield plan.finish(plan.typed(wire))
 
@@ -267,11 +268,8 @@ class _Field:
         """The column as C reads it."""
         array = typed(named(batch, self.name), self.type, self.name)
         if array.null_count and not self.nullable:
-            row = pc.index(pc.is_null(array), value=True).as_py()
-            raise PartialError(f"row {row} of the partials: {self.name} is null")
-        array = array.cast(storage(self.type))
-        array.validate(full=True)
-        return array
+            raise PartialError(f"row {first_null(array)} of the partials: {self.name} is null")
+        return aligned(array.cast(storage(self.type)))
 
 
 class _Partials:
@@ -318,7 +316,13 @@ class _Partials:
             columns.append("I64")
         stream, position = (numbers.get(name or "", -1) for name in self.order)
         keys = len(self.query.key)
-        return _native.FoldHandle(self.plan.window, columns, keys, self.plan.aggregates, stream, position, start)
+        text = self.plan.column_text + [False] * (len(columns) - len(self.plan.column_text))
+        return _native.FoldHandle(self.plan.window, columns, text, keys, self.plan.aggregates, stream, position, start)
+
+    def first_start(self, begin: int) -> int:
+        """The start of the first window that covers a slice; see csrc/edges.h."""
+        size, advance = self.plan.window
+        return 0 if begin < size else ((begin - size) // advance + 1) * advance
 
     # ---- rows ----
 
@@ -336,6 +340,8 @@ class _Partials:
 
     def prepare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The columns of rows as C reads them."""
+        if not isinstance(batch, pa.RecordBatch):
+            raise SchemaError(f"rows are record batches, not {type(batch).__name__}")
         rows = self.plan.prepare(batch)
         arrays = list(rows.columns)
         for name in self.order:
@@ -343,10 +349,15 @@ class _Partials:
                 continue
             array = typed(named(batch, name), pa.int64(), name)
             if array.null_count:
-                row = pc.index(pc.is_null(array), value=True).as_py()
-                raise SchemaError(f"row {row}: column {name!r} is null; the order of rows depends on it")
-            arrays.append(array)
+                raise SchemaError(f"row {first_null(array)}: column {name!r} is null; the order of rows depends on it")
+            arrays.append(aligned(array))
         return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
+
+    def check_time(self, rows: pa.RecordBatch) -> None:
+        """Refuse prepared rows that begin before time does. C does so as well, but piece by piece."""
+        least = pc.min(rows.column(0)).as_py()
+        if least is not None and least < 0:
+            raise self._negative(rows, pc.index(pc.less(rows.column(0), 0), value=True).as_py())
 
     def fold(self, handle: _native.FoldHandle, rows: pa.RecordBatch, start: int, most: int) -> None:
         """Fold so many prepared rows, from one on."""
@@ -359,13 +370,18 @@ class _Partials:
         """The exception for rows that could not be folded."""
         if _native.is_closed(fault):
             return ClosedError("the fold has failed before and cannot go on")
-        columns = iter(rows.columns[len(self.plan.columns) :])
-        place = {name: next(columns)[row].as_py() for name in self.order if name is not None}
-        ts = rows.column(0)[row].as_py()
         if _native.is_disorder(fault):
-            stream = place.get(self.order[0] or "", 0)
-            return DisorderError(f"row {row}: timestamp {ts} is negative", input=stream, row=row, ts=ts, latest=0)
-        return _twice({self.query.ts: ts, **place}, self.placed)
+            return self._negative(rows, row)
+        return _twice({self.query.ts: rows.column(0)[row].as_py(), **self._place(rows, row)}, self.placed)
+
+    def _place(self, rows: pa.RecordBatch, row: int) -> dict[str, int]:
+        """Stream and position of a row, as far as they matter."""
+        columns = iter(rows.columns[len(self.plan.columns) :])
+        return {name: next(columns)[row].as_py() for name in self.order if name is not None}
+
+    def _negative(self, rows: pa.RecordBatch, row: int) -> DisorderError:
+        ts, stream = rows.column(0)[row].as_py(), self._place(rows, row).get(self.order[0] or "", 0)
+        return DisorderError(f"row {row}: timestamp {ts} is negative", input=stream, row=row, ts=ts, latest=0)
 
     # ---- partials ----
 

@@ -1,10 +1,12 @@
 """A query on a schema: which columns C gets, as what, and how its output becomes Arrow columns again.
 
-Everything that C trusts is checked here: column names, types, nulls in timestamps, offsets of strings.
+Everything that C trusts is checked here: column names, types, nulls in timestamps, and by columns.py what
+is in the buffers.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
+from pystream.columns import aligned, first_null, is_text, named, sound, typed
 from pystream.errors import SchemaError, UdfError
 
 if TYPE_CHECKING:
@@ -136,10 +139,11 @@ class Plan:
             self.aggregates.append(AggregatePlan("udf"))
         self._numbers = [str(i) for i in range(len(self.columns))]
         self.column_types = ["I64", *(c.layout for c in self.columns[1:])]
+        self.column_text = [is_text(c.storage) for c in self.columns]
         self.out_schema = self._out_schema()
         self.wire_schema = self._wire_schema()
         self.journal_schema = JOURNAL if self.udfs else pa.schema([])
-        self._check_filters()
+        self.reads = self._reads()
 
     # ---- making the plan ----
 
@@ -214,34 +218,66 @@ class Plan:
         fields = [pa.field(f.name, wire_type(f.type)) for f in self.out_schema if f.name not in self.udfs]
         return pa.schema([*fields, *([pa.field("", pa.int64())] if self.udfs else [])])
 
-    def _check_filters(self) -> None:
+    def _reads(self) -> dict[str, pa.DataType]:
+        """The columns of the input that are read and their types, in the order of the schema."""
         empty = pa.RecordBatch.from_pylist([], schema=self.schema)
-        for column in self.columns:
-            if column.where is not None:
-                _mask(empty, column.where)
+        once = [name for name in self.schema.names if self.schema.names.count(name) == 1]
+        needed = {column.name for column in self.columns if column.where is None}
+        for where in (column.where for column in self.columns if column.where is not None):
+            mentioned = [name for name in once if _mentions(where, name)]
+            try:
+                _mask(empty.select(mentioned), where)
+            except SchemaError:
+                _mask(empty, where)
+                mentioned = self.schema.names  # it names columns in some other way
+            needed.update(mentioned)
+        return {name: self.type_of(name) for name in self.schema.names if name in needed}
 
     # ---- using it ----
 
+    def sound(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of the batch that are read, checked, in the types of the schema; with user objects all of them.
+
+        The others are not looked at.
+        """
+        if self.udfs:
+            return self._carried(batch)
+        read = self._read(batch)
+        return pa.RecordBatch.from_arrays(list(read.values()), list(read))
+
+    def _read(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        return {name: typed(named(batch, name), type, name) for name, type in self.reads.items()}
+
+    def _carried(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch, if every value in it can be read by user code."""
+        for name, array in zip(batch.schema.names, batch.columns, strict=True):
+            sound(array, name)
+            try:
+                if not _reads_as_python(array.type):
+                    array.to_pylist()
+            except (ValueError, OverflowError, pa.ArrowException) as error:
+                raise SchemaError(f"column {name!r} has a value that Python cannot hold: {error}") from error
+        return batch
+
     def prepare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Give the batch's columns as C reads them, without a copy where none is needed."""
-        arrays = [self._timestamps(batch), *(self._column(batch, c) for c in self.columns[1:])]
-        return pa.RecordBatch.from_arrays(arrays, self._numbers)
+        if self.udfs:
+            self._carried(batch)
+        read = self._read(batch)
+        arrays = [self._timestamps(read[self.query.ts]), *(self._column(read, c) for c in self.columns[1:])]
+        return pa.RecordBatch.from_arrays([aligned(array) for array in arrays], self._numbers)
 
-    def _timestamps(self, batch: pa.RecordBatch) -> pa.Array:
-        array = typed(named(batch, self.query.ts), self.ts_type, self.query.ts)
+    def _timestamps(self, array: pa.Array) -> pa.Array:
+        array = typed(array, self.ts_type, self.query.ts)
         if array.null_count:
-            row = pc.index(pc.is_null(array), value=True).as_py()
-            raise SchemaError(f"row {row}: timestamp {self.query.ts!r} is null")
+            raise SchemaError(f"row {first_null(array)}: timestamp {self.query.ts!r} is null")
         return array.view(pa.int64())
 
-    def _column(self, batch: pa.RecordBatch, column: Column) -> pa.Array:
+    def _column(self, read: dict[str, pa.Array], column: Column) -> pa.Array:
         if column.where is not None:
-            return _mask(batch, column.where)
-        array = typed(named(batch, column.name), column.type, column.name)
-        if array.type != column.storage:
-            array = array.cast(column.storage)
-        array.validate(full=column.layout.startswith("BYTES"))
-        return array
+            return _mask(pa.RecordBatch.from_arrays(list(read.values()), list(read)), column.where)
+        array = typed(read[column.name], column.type, column.name)
+        return array if array.type == column.storage else array.cast(column.storage)
 
     @property
     def saved_schema(self) -> pa.Schema:
@@ -254,8 +290,9 @@ class Plan:
         for column, array in zip(self.columns, saved.columns, strict=True):
             if array.null_count and (column is self.columns[0] or column.where is not None):
                 raise SchemaError(f"column {column.name!r} has nulls")
-        layouts = [_PLAIN[name] for name in self.column_types]
-        arrays = [array.cast(type) for array, type in zip(saved.columns, layouts, strict=True)]
+        types = [c.storage if is_text(c.storage) else _PLAIN[c.layout] for c in self.columns]
+        types[0] = pa.int64()
+        arrays = [array.cast(type) for array, type in zip(saved.columns, types, strict=True)]  # text: if it is UTF-8
         return pa.RecordBatch.from_arrays(arrays, saved.schema.names)
 
     def typed(self, wire: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -284,22 +321,16 @@ def _is_number(type: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type))
 
 
-def named(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """The one column of this name."""
-    found = batch.schema.get_all_field_indices(name)
-    if len(found) != 1:
-        raise SchemaError(f"column {name!r} {'is missing' if not found else 'appears more than once'}")
-    return batch.column(found[0])
+def _mentions(where: pc.Expression, name: str) -> bool:
+    """Whether the column may be in the expression."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(where)) is not None
 
 
-def typed(array: pa.Array, type: pa.DataType, name: str) -> pa.Array:
-    """The array in the plan's type; a batch may bring another type if no value is lost."""
-    if array.type == type:
-        return array
-    try:
-        return array.cast(type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(f"column {name!r} has type {array.type} where {type} is expected: {error}") from error
+def _reads_as_python(type: pa.DataType) -> bool:
+    """Whether every value of the type is one of Python's."""
+    if pa.types.is_dictionary(type):
+        return _reads_as_python(type.value_type)
+    return bool(_layout(storage(type)) and not pa.types.is_temporal(type))
 
 
 def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:

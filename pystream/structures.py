@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pystream import _native
+from pystream.columns import sound_items
 from pystream.errors import ClosedError, DisorderError, PystreamError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def timestamp(ts: int) -> int:
 
 def timestamps(ts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """The timestamps as a contiguous array."""
-    times = np.asarray(ts)
+    times = np.asarray(sound_items(ts, "ts"))
     if times.ndim != 1:
         raise ValueError(f"timestamps must be a list or an array of one dimension, not of {times.ndim}")
     if times.size == 0:

@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Self
 
 from pystream import _native
+from pystream.columns import sound_items
 from pystream.errors import ClosedError
 from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
 
@@ -62,7 +63,7 @@ class TGate:
 
         >>> gate.insert_tuples([3, 3, 4], ["a", "b", "c"], input=0)
         """
-        times, each = timestamps(ts), list(payloads)
+        times, each = timestamps(ts), list(sound_items(payloads, "payloads"))
         if len(times) != len(each):
             raise ValueError(f"{len(times)} timestamps and {len(each)} payloads")
         if each:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pystream import _native
+from pystream.columns import sound_items
 from pystream.errors import ClosedError, SumOverflowError
 from pystream.functions import Aggregate
 from pystream.query import Window
@@ -83,7 +84,7 @@ class WHive:
         >>> hive.update_windows_batch([3, 3, 4], ["a", "b", "a"], [1, 2, 3], thread=0)
         """
         which = in_range("thread", thread, 0, self.threads - 1)
-        times, numbers = timestamps(ts), [self._number(key) for key in _items(keys)]
+        times, numbers = timestamps(ts), [self._number(key) for key in _items(keys, "keys")]
         kinds, integers, reals = _values(values)
         if not len(times) == len(numbers) == len(kinds):
             raise ValueError(f"{len(times)} timestamps, {len(numbers)} keys and {len(kinds)} values")
@@ -220,17 +221,17 @@ def _values(values: Any) -> tuple[Any, Any, Any]:
         kind = INTEGER if values.dtype.kind == "i" else REAL
         integers = values if kind == INTEGER else np.zeros(len(values))
         return np.full(len(values), kind), np.ascontiguousarray(integers, np.int64), np.ascontiguousarray(values, float)
-    each = [_value(value) for value in _items(values)]
+    each = [_value(value) for value in _items(values, "values")]
     types = (np.int8, np.int64, np.float64)
     columns = zip(*each, strict=True) if each else ((), (), ())
     kinds, integers, reals = (np.array(column, type) for column, type in zip(columns, types, strict=True))
     return kinds, integers, reals
 
 
-def _items(many: Any) -> list[Any]:
+def _items(many: Any, name: str) -> list[Any]:
     """The elements as Python values; Arrow's nulls as None."""
     if hasattr(many, "to_pylist"):
-        return list(many.to_pylist())
+        return list(sound_items(many, name).to_pylist())
     return list(many.tolist()) if isinstance(many, np.ndarray) else list(many)
 
 

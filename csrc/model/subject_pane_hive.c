@@ -53,7 +53,7 @@ static void fed_init(fed *f) {
 static void *create(const int64_t *parameter) {
   object *o = memory_new(sizeof *o);
   ps_aggregate function = {.function = parameter[3] ? PS_FIRST : PS_SUM, .column = 2, .mask = -1};
-  ps_query query = {parameter[0], parameter[1], COLUMNS, types, 1, 1, &function};
+  ps_query query = {parameter[0], parameter[1], COLUMNS, types, 1, 1, &function, NULL};
   pane_windows windows = {(uint64_t)query.size, (uint64_t)query.advance};
   pane_keys keys = {&o->keys, 1, types + 1};
   aggregates_init(&o->functions, &query);

@@ -26,7 +26,7 @@ static key *key_make(int64_t number) {
 static void surroundings_init(surroundings *s, int64_t size, int64_t advance) {
   ps_type types[COLUMNS] = {PS_I64, PS_I64};
   ps_aggregate sum = {.function = PS_SUM, .column = 1, .mask = -1};
-  ps_query query = {size, advance, COLUMNS, types, 0, 1, &sum};
+  ps_query query = {size, advance, COLUMNS, types, 0, 1, &sum, NULL};
   aggregates_init(&s->functions, &query);
   for (int64_t i = 0; i < KEYS; i++) s->keys[i] = key_make(i);
   for (int t = 0; t < MODEL_THREADS_MAX; t++) {

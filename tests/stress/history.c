@@ -189,7 +189,7 @@ static void gate_unmake(run *r) { t_gate_free(r->at.gate); }
 static void functions_make(run *r) {
   ps_type types[COLUMNS] = {PS_I64, PS_I64};
   ps_aggregate sum = {.function = PS_SUM, .column = 1, .mask = -1};
-  ps_query query = {r->size, r->advance, COLUMNS, types, 0, 1, &sum};
+  ps_query query = {r->size, r->advance, COLUMNS, types, 0, 1, &sum, NULL};
   check(aggregates_init(&r->functions, &query), "no memory");
 }
 

@@ -188,7 +188,7 @@ static void round_once(int32_t threads, int64_t tuples, shape s, bool flat) {
   ps_type types[COLUMNS] = {PS_I64, PS_I64};
   ps_aggregate each[2] = {{.function = PS_COUNT, .column = -1, .mask = -1},
                           {.function = PS_SUM, .column = 1, .mask = -1}};
-  ps_query query = {s.size, s.advance, COLUMNS, types, 0, 2, each};
+  ps_query query = {s.size, s.advance, COLUMNS, types, 0, 2, each, NULL};
   aggregates functions;
   check(aggregates_init(&functions, &query), "no memory");
   run r = {.shape = s, .threads = threads, .tuples = tuples, .flat = flat};

@@ -1,0 +1,148 @@
+"""Bytes that become strings again: a snapshot, a partial or a parcel cannot bring text that is not UTF-8."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+import pyarrow as pa
+import pytest
+
+import pystream as ps
+from pystream import snapshot
+from pystream.operator import DESIGNS, designs_for
+from pystream.packed import PackedCombine, PackedFold
+from pystream.partials import Combine, Fold
+
+GOOD, BAD = "Grüße".encode(), b"Gr\xff\xfe\xfd\x9fe"
+assert len(GOOD) == len(BAD)
+
+SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.string()), ("s", pa.large_string()), ("b", pa.binary())])
+ORDERED = {"first": ps.first("s"), "last": ps.last("s")}
+UNORDERED = {"least": ps.min("s"), "most": ps.max("s")}
+
+
+def rows(times: list[int], key: bytes = b"k", text: bytes = b"s", free: bytes = b"b") -> pa.RecordBatch:
+    arrays = [pa.array(times), *(pa.array([value] * len(times)) for value in (key, text, free))]
+    return pa.RecordBatch.from_arrays([a.cast(f.type) for a, f in zip(arrays, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def forged(blob: bytes, least: int = 1) -> bytes:
+    """The snapshot with other bytes in place of the text, as somebody would write it who wants it to be taken."""
+    assert blob.count(GOOD) >= least
+    head = snapshot._HEAD.size
+    rest = blob[head:].replace(GOOD, BAD)
+    _, version, length, _ = snapshot._HEAD.unpack(blob[:head])
+    return snapshot._HEAD.pack(snapshot.MAGIC, version, length, hashlib.sha256(rest).digest()) + rest
+
+
+def snapshot_of(query: ps.Query, batch: pa.RecordBatch, design: str, *, pending: bool) -> bytes:
+    """With the rows in windows or, where another input is behind, waiting."""
+    with ps.Operator(query, 2, SCHEMA, design=design) as op:
+        op.add(0, batch)
+        if not pending:
+            op.heartbeat(1, 4)
+            op.poll()
+        return op.snapshot()
+
+
+def cases() -> list[tuple[str, str, ps.Query, pa.RecordBatch]]:
+    """Where the text lies, the design, the query and the rows."""
+    times = [1, 2, 5]
+    found = []
+    for design in DESIGNS:
+        for name, aggregates in {"unordered": UNORDERED, "ordered": ORDERED}.items():
+            query = ps.Query(ps.Window(10), "k", aggregates)
+            if design in designs_for(query):
+                found.append((f"key, {name}", design, query, rows(times, key=GOOD)))
+                found.append((f"key with zeros, {name}", design, query, rows(times, key=b"\0" + GOOD + b"\0\0a")))
+                found.append((f"value, {name}", design, query, rows(times, text=GOOD)))
+    return found
+
+
+CASES = cases()
+
+
+@pytest.mark.parametrize("pending", [False, True], ids=["in windows", "pending"])
+@pytest.mark.parametrize(("where", "design", "query", "batch"), CASES, ids=[f"{c[0]}, {c[1]}" for c in CASES])
+def test_snapshots(where, design, query, batch, pending, nothing_left):
+    blob = snapshot_of(query, batch, design, pending=pending)
+    ps.Operator.restore(query, blob, design=design).end()
+    for other in {design, "mq", "runs"} & set(designs_for(query)):
+        with pytest.raises(ps.SnapshotError, match=r"the snapshot is damaged: (window|slice|input)"):
+            ps.Operator.restore(query, forged(blob), design=other)
+
+
+def test_finished_rows_of_a_snapshot(nothing_left):
+    query = ps.Query(ps.Window(10), "k", UNORDERED)
+    with ps.Operator(query, 1, SCHEMA) as op:
+        op.add(0, rows([1], key=GOOD))
+        op.heartbeat(0, 10)
+        while not op.stats()["rows_out"]:
+            time.sleep(0.001)
+        blob = op.snapshot()
+    with pytest.raises(ps.SnapshotError, match=r"the snapshot is damaged: .*UTF8"):
+        ps.Operator.restore(query, forged(blob))
+
+
+@pytest.mark.parametrize("design", ["mq", "sliced"])
+def test_binary_columns_may_have_any_bytes(design):
+    query = ps.Query(ps.Window(10), "b", {"least": ps.min("b")})
+    batch = rows([1, 2], free=GOOD)
+    for pending in (False, True):
+        blob = forged(snapshot_of(query, batch, design, pending=pending))
+        with ps.Operator.restore(query, blob, design=design) as op:
+            op.close(0)
+            op.close(1)
+            out = pa.Table.from_batches(op)
+        assert out.to_pydict() == {"ts": [0], "b": [BAD], "least": [BAD]}
+
+
+ALL = ps.Query(ps.Window(10), "k", ORDERED | UNORDERED)
+
+
+@pytest.mark.parametrize(
+    ("batch", "where"),
+    [(rows([1, 2], key=GOOD), "'k'"), (rows([1, 2], text=GOOD), "__[0-3]_value")],
+    ids=["key", "value"],
+)
+def test_parcels(batch, where):
+    fold = PackedFold(ALL, SCHEMA, position="ts")
+    ((_, parcel),) = [*fold.add(batch), *fold.finish()]
+    assert parcel.count(GOOD) == 1 or where != "'k'"
+    combine = PackedCombine(ALL, SCHEMA, position="ts")
+    with pytest.raises(ps.PartialError, match=f"packed partials: .*{where}"):
+        combine.take(parcel.replace(GOOD, BAD))
+        list(combine.finish())
+
+
+def test_values_of_parcels_are_values_of_their_column():
+    """A packed value has 64 bits; one that an int8 cannot have would come out as another."""
+    schema = pa.schema([("ts", pa.int64()), ("x", pa.int8())])
+    query = ps.Query(ps.Window(10), None, {"least": ps.min("x"), "first": ps.first("x")})
+    fold = PackedFold(query, schema, position="ts")
+    batch = pa.record_batch({"ts": pa.array([1]), "x": pa.array([77], pa.int8())})
+    ((_, parcel),) = [*fold.add(batch), *fold.finish()]
+    word = (77).to_bytes(8, "little")
+    assert parcel.count(word) == 2
+    for which in (0, 1):
+        at = parcel.index(word, parcel.index(word) + which)
+        combine = PackedCombine(query, schema, position="ts")
+        combine.take(parcel[:at] + (77 + 256).to_bytes(8, "little") + parcel[at + 8 :])
+        with pytest.raises(ps.PartialError, match=f"__{which}_value is not a value of its column"):
+            list(combine.finish())
+
+
+@pytest.mark.parametrize("name", ["k", "__0_value", "__2_value"])
+def test_partials(name):
+    fold = Fold(ALL, SCHEMA, position="ts")
+    (partial,) = [*fold.add(rows([1, 2], key=GOOD, text=GOOD)), *fold.finish()]
+    at = partial.schema.get_field_index(name)
+    good = partial.column(at)
+    buffers = [None if b is None else pa.py_buffer(b.to_pybytes().replace(GOOD, BAD)) for b in good.buffers()]
+    bad = pa.Array.from_buffers(good.type, len(good), buffers)
+    combine = Combine(ALL, SCHEMA, position="ts")
+    with pytest.raises(ps.SchemaError, match=f"column '{name}' is damaged: .*UTF8"):
+        combine.add(partial.set_column(at, name, bad))
+    combine.add(partial)
+    assert pa.Table.from_batches(combine.finish()).column("k").to_pylist() == [GOOD.decode()]
