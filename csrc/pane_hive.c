@@ -1,17 +1,13 @@
 /* pane_hive.c - see pane_hive.h. */
 #include "pane_hive.h"
 
-#ifdef PYSTREAM_SMALL
-#define SLAB_FIRST ((size_t)160) /* two nodes without keys, or one with a key; larger ones are not used again */
-#define SLAB_MAX ((size_t)160)
-#define SPARES_MAX 2
-#define LOOSE_MAX 2
-#else
-#define SLAB_FIRST ((size_t)512)     /* bytes: an input that sends little takes little */
-#define SLAB_MAX ((size_t)64 * 1024) /* then one slab serves about a thousand tuples */
-#define SPARES_MAX 32                /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
-#define LOOSE_MAX 15                 /* slices in a row: then knowing how many keys there are costs little */
-#endif
+/* Bytes. An input that sends little takes little; at most, one slab serves about a thousand tuples. Small: two nodes
+   without keys, or one with a key; larger ones are not used again. */
+#define SLAB_FIRST ((size_t)SIZED(512, 160))
+#define SLAB_MAX ((size_t)SIZED(64 * 1024, 160))
+
+#define SPARES_MAX SIZED(32, 2) /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
+#define LOOSE_MAX SIZED(15, 2)  /* slices in a row: then knowing how many keys there are costs little */
 
 struct pane_slab {
   pane_slab *next; /* in `returned` or among the spares */

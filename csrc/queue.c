@@ -18,9 +18,11 @@ void queue_free(queue *q) {
 
 /* ---- the ring behind a mutex ---- */
 
+#define RING_FIRST SIZED(64, 1) /* tuples */
+
 static bool ring_reserve(queue *q, int64_t needed) {
   if (needed <= q->capacity) return true;
-  int64_t capacity = 64;
+  int64_t capacity = RING_FIRST;
   while (capacity < needed) capacity *= 2;
   tuple *ring = memory_new((size_t)capacity * sizeof *ring);
   if (!ring) return false;
