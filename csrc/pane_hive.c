@@ -74,6 +74,11 @@ static void slab_give(pane_input *in, pane_slab *slab) {
   memory_free(slab);
 }
 
+/* The slab being filled, if all of its nodes were taken back: the reader will never come to one of them. */
+static void slab_free_unused(pane_input *in) {
+  if (in->slab && in->slab->used == 0) memory_free(in->slab);
+}
+
 /* A node with so many bytes of data, not linked. NULL when out of memory; nothing has changed. */
 static pane *pane_new(pane_input *in, size_t data) {
   size_t size = sizeof(pane) + packed_round(data);
@@ -81,6 +86,7 @@ static pane *pane_new(pane_input *in, size_t data) {
     pane_slab *slab = slab_new(in, size);
     if (!slab) return NULL;
     slab_begin(slab);
+    slab_free_unused(in);
     in->slab = slab;
   }
   pane *p = (pane *)(void *)((uint8_t *)(in->slab + 1) + in->slab->used);
@@ -374,6 +380,7 @@ static void input_free(pane_hive *h, int32_t i) {
   }
   p->slab->left = true;
   pane_release(h, p);
+  slab_free_unused(&h->input[i]);
   slabs_free(h->input[i].spare);
   slabs_free(link_last(&h->input[i].returned));
   slice_free(&h->input[i].slice);
