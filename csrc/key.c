@@ -2,6 +2,7 @@
 #include "key.h"
 
 #include "batch.h"
+#include "poison.h"
 
 /* ---- the encoding ---- */
 
@@ -160,6 +161,7 @@ static void *key_place(key_table *t, size_t words) {
   key_hole *hole = t->hole[words];
   if (hole) {
     t->hole[words] = hole->next;
+    poison_unset(hole, words * KEY_WORD);
     return hole;
   }
   if (!key_shelf_reserve(t, words * KEY_WORD)) return NULL;
@@ -175,6 +177,7 @@ static void key_leave(key_table *t, key *k) {
     return;
   }
   key_hole *hole = (key_hole *)(void *)k;
+  poison_freed(k, words * KEY_WORD);
   hole->next = t->hole[words];
   t->hole[words] = hole;
 }

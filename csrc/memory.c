@@ -2,9 +2,9 @@
    blocks, some of which are kept for the next who needs one. */
 #include "atomics.h"
 #include "base.h"
+#include "poison.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 static ps_counter live;
@@ -17,13 +17,13 @@ static bool must_fail(void) {
 }
 
 void *memory_new(size_t bytes) {
-  void *block = must_fail() ? NULL : calloc(1, bytes ? bytes : 1);
+  void *block = must_fail() ? NULL : system_new(bytes ? bytes : 1);
   if (block) ps_counter_add(&live, 1);
   return block;
 }
 
 void *memory_resize(void *block, size_t bytes) {
-  void *bigger = must_fail() ? NULL : realloc(block, bytes ? bytes : 1);
+  void *bigger = must_fail() ? NULL : system_resize(block, bytes ? bytes : 1);
   if (bigger && !block) ps_counter_add(&live, 1);
   return bigger;
 }
@@ -31,7 +31,7 @@ void *memory_resize(void *block, size_t bytes) {
 void memory_free(void *block) {
   if (!block) return;
   ps_counter_add(&live, -1);
-  free(block);
+  system_free(block);
 }
 
 #define GROWN_FIRST SIZED(16, 1) /* elements */
@@ -118,12 +118,15 @@ static void *large_new(size_t bytes) {
   if (must_fail()) return NULL;
   void *block = kept_take(whole(bytes));
   if (!block) block = map(whole(bytes));
-  if (block) ps_counter_add(&live, 1);
+  if (!block) return NULL;
+  ps_counter_add(&live, 1);
+  poison_unset(block, whole(bytes));
   return block;
 }
 
 static void large_free(void *block, size_t bytes) {
   ps_counter_add(&live, -1);
+  poison_freed(block, whole(bytes));
   if (!kept_give(block, whole(bytes))) munmap(block, whole(bytes));
 }
 

@@ -1,6 +1,8 @@
 /* pane_hive.c - see pane_hive.h. */
 #include "pane_hive.h"
 
+#include "poison.h"
+
 /* Bytes. An input that sends little takes little; at most, one slab serves about a thousand tuples. Small: two nodes
    without keys, or one with a key; larger ones are not used again. */
 #define SLAB_FIRST ((size_t)SIZED(512, 160))
@@ -53,6 +55,7 @@ static pane_slab *slab_new(pane_input *in, size_t size) {
 /* `depth` stays: the reader may still look at it, to find in vain that the slab is not in `returned` any more. */
 static void slab_begin(pane_slab *slab) {
   WRITES(slab->live);
+  poison_unset(slab + 1, slab->size);
   slab->used = 0;
   slab->live = 0;
   slab->left = false;
@@ -60,6 +63,7 @@ static void slab_begin(pane_slab *slab) {
 
 /* The reader is done with the slab: back to the input, unless that has plenty. */
 static void slab_give(pane_input *in, pane_slab *slab) {
+  poison_freed(slab + 1, slab->size);
   while (slab->size == SLAB_MAX) {
     AT(reclaim_free);
     pane_slab *top = returned_read(&in->returned);
@@ -372,6 +376,7 @@ static void slabs_free(pane_slab *s) {
 /* What is in the list behind the cursor, and the list's last node. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->cursor[i];
+  slab_free_unused(&h->input[i]);
   for (pane *next = link_last(&p->next); next; next = link_last(&next->next)) {
     next->slab->live++;
     p->slab->left = p->slab != next->slab;
@@ -380,7 +385,6 @@ static void input_free(pane_hive *h, int32_t i) {
   }
   p->slab->left = true;
   pane_release(h, p);
-  slab_free_unused(&h->input[i]);
   slabs_free(h->input[i].spare);
   slabs_free(link_last(&h->input[i].returned));
   slice_free(&h->input[i].slice);

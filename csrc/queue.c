@@ -1,6 +1,8 @@
 /* queue.c - see queue.h. */
 #include "queue.h"
 
+#include "poison.h"
+
 bool queue_init(queue *q, queue_kind kind) {
   *q = (queue){.kind = kind, .latest = -1, .dequeued = -1};
   cell_init(&q->promise, 0);
@@ -49,6 +51,7 @@ static position ring_peek(const queue *q) {
 static tuple ring_take(queue *q) {
   assert(q->size > 0);
   tuple t = q->ring[q->front];
+  poison_freed(&q->ring[q->front], sizeof t);
   q->front = (q->front + 1) & (q->capacity - 1);
   q->size--;
   return t;

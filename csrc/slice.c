@@ -1,6 +1,8 @@
 /* slice.c - see slice.h. */
 #include "slice.h"
 
+#include "poison.h"
+
 #define BLOCK SIZED(1024, 2)        /* rows: their entries and widened values, 12 KB, stay in the first-level cache */
 #define CAPACITY_FIRST SIZED(64, 1) /* entries, and numbers of keys */
 #define TURN_MAX SIZED(UINT32_MAX, 3u) /* then turns begin again */
@@ -445,8 +447,18 @@ void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
   }
 }
 
+/* What is in the entries now is read by nobody. */
+static void entries_freed(slice *s) {
+  poison_freed(s->keys, (size_t)s->n * sizeof *s->keys);
+  poison_freed(s->rows, (size_t)s->n * sizeof *s->rows);
+  for (int32_t a = 0; a < s->functions->n; a++) {
+    if (s->kinds[a]->size) poison_freed(s->columns[a], (size_t)s->n * s->kinds[a]->size);
+  }
+}
+
 void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
   slice_pack_copy(s, place, plain, owns);
+  entries_freed(s);
   s->n = 0;
   next_turn(s);
 }

@@ -1,6 +1,8 @@
 /* t_gate.c - merge of timestamp-sorted inputs; see t_gate.h. */
 #include "t_gate.h"
 
+#include "poison.h"
+
 enum {
   LEVELS = 3, /* as in the paper; with more, searches were slower here even with 20 inputs */
   FULL_EVERY = SIZED(256, 2),
@@ -220,7 +222,10 @@ static void free_nodes(t_gate *gate, skip_node *first, const skip_node *end) {
   while (first != end) {
     READS(*first);
     skip_node *next = link_last(&first->next[0]);
-    if (first->last) slab_give(&gate->giver[input_of(first)]);
+    bool last = first->last;
+    int32_t input = input_of(first);
+    poison_freed(first, skip_node_bytes(first->height));
+    if (last) slab_give(&gate->giver[input]);
     first = next;
   }
 }
