@@ -30,6 +30,15 @@ int model_rouse(pthread_cond_t *c, bool all);
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
+/* A size, first value of a counter or width that results do not depend on: as users have it, and as small as it can be,
+   so that tests on a build with PYSTREAM_SMALL meet its borders and wraps all the time. Every such constant is written
+   this way (tests/test_small.py). */
+#ifdef PYSTREAM_SMALL
+#define SIZED(usual, least) (least)
+#else
+#define SIZED(usual, least) (usual)
+#endif
+
 /* Memory. All allocations of csrc go through these, so that tests can count what is alive and make any of them fail.
    NULL on failure; resizing that fails leaves the old block valid. */
 void *memory_new(size_t bytes); /* zeroed */
@@ -41,13 +50,10 @@ void memory_free(void *block);
 bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element);
 
 /* The same for arrays that are filled from their beginning and may be huge. Touching new memory costs more than
-   filling it: those of a quarter of MEMORY_LARGE and more get large pages where the system has them, and memory that
+   filling it: those of MEMORY_LARGE_FROM bytes and more get large pages where the system has them, and memory that
    others gave back. `bytes` is the capacity. */
-#ifdef PYSTREAM_SMALL
-#define MEMORY_LARGE ((size_t)64 << 10)
-#else
-#define MEMORY_LARGE ((size_t)2 << 20)
-#endif
+#define MEMORY_LARGE ((size_t)SIZED(2048, 64) << 10) /* a large page; a multiple of any system's page */
+#define MEMORY_LARGE_FROM SIZED(MEMORY_LARGE / 4, (size_t)64)
 bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t element);
 void memory_free_large(void *array, size_t bytes);
 

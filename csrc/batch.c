@@ -1,6 +1,8 @@
 /* batch.c - see batch.h. */
 #include "batch.h"
 
+#include "poison.h"
+
 static column view(const struct ArrowArray *a, ps_type type) {
   column c = {.type = type, .first = a->offset};
   if (a->null_count != 0) c.validity = a->buffers[0];
@@ -49,6 +51,8 @@ void batch_empty(batch *b) {
   ps_arrow_release(&b->arrow);
   memory_free(b->keys);
   b->keys = NULL;
+  poison_freed(&b->rows, sizeof b->rows);
+  poison_freed(b->columns, sizeof b->columns[0]); /* the timestamps: there is always one */
 }
 
 void batch_free(batch *b) {

@@ -62,7 +62,7 @@ static inline uint64_t key_of(key_form f, int64_t ts, int64_t place) {
    come from another thread's memory, so that they are asked for AHEAD of time, at the end for those of the next block.
    (As an integer: there may be none.) */
 static int64_t add_single(key_form f, uint64_t *key, const int64_t *ts, int64_t n, int64_t most) {
-  enum { CHUNK = 8, AHEAD = 96 * sizeof *ts };
+  enum { CHUNK = SIZED(8, 2), AHEAD = 96 * sizeof *ts };
   int64_t i = 0;
   for (; i + CHUNK <= n && ts[i + CHUNK - 1] <= most; i += CHUNK) {
     __builtin_prefetch((const void *)((uintptr_t)(ts + i) + AHEAD));

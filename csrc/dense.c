@@ -2,14 +2,14 @@
 #include "dense.h"
 
 bool dense_suits(const aggregates *functions, const partial_kind *const *kinds) {
-  bool suits = functions->n <= 64;
+  bool suits = functions->n <= PACKED_PLAIN_MAX;
   for (int32_t a = 0; a < functions->n; a++) suits &= !kinds[a]->is_bytes;
   return suits;
 }
 
 uint64_t dense_plain(const aggregates *functions, const partial_kind *const *kinds) {
   uint64_t plain = 0;
-  for (int32_t a = 0; a < functions->n && a < 64; a++) plain |= (uint64_t)kinds[a]->sums << a;
+  for (int32_t a = 0; a < functions->n && a < PACKED_PLAIN_MAX; a++) plain |= (uint64_t)kinds[a]->sums << a;
   return plain;
 }
 

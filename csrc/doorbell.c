@@ -3,7 +3,7 @@
 
 bool doorbell_init(doorbell *d) {
   *d = (doorbell){.rung = false};
-  cell_init(&d->tickets, 0);
+  cell_init(&d->tickets, SIZED(0, UINT64_MAX - 7)); /* any even number: it may wrap */
   if (pthread_mutex_init(&d->lock, NULL) != 0) return false;
   if (pthread_cond_init(&d->bell, NULL) == 0) return true;
   pthread_mutex_destroy(&d->lock);

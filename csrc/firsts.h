@@ -10,11 +10,7 @@
 #include "slice.h"
 
 /* Of how many rows, at most. */
-#ifdef PYSTREAM_SMALL
-#define FIRSTS_ROWS_MAX 4
-#else
-#define FIRSTS_ROWS_MAX 1024
-#endif
+#define FIRSTS_ROWS_MAX SIZED(1024, 2)
 
 /* Whether it can be done for these functions. */
 bool firsts_suit(const aggregates *functions, const partial_kind *const *kinds);

@@ -141,9 +141,12 @@ int64_t ps_fold_keys(const ps_fold *f) { return f->keys_known; }
 
 /* ---- room ---- */
 
+#define SLOTS_FIRST SIZED(64, 2)
+#define STRING_FIRST SIZED(16, 1) /* bytes */
+
 /* A hash table of so many slots, filled by the caller. NULL when out of memory. */
 static uint32_t *new_slots(int64_t needed, int64_t *slots) {
-  int64_t wanted = *slots ? *slots : 64;
+  int64_t wanted = *slots ? *slots : SLOTS_FIRST;
   while (wanted < needed) wanted *= 2;
   uint32_t *bigger = memory_new((size_t)wanted * sizeof *bigger);
   if (bigger) *slots = wanted;
@@ -211,7 +214,7 @@ bool fold_number_keys(ps_fold *f, const batch *b) {
 
 bool fold_keep_string(ps_fold *f, string_state *s, bytes x) {
   if (x.length > s->capacity) { /* the old place is lost, but places double: all together not more than is in use */
-    int64_t capacity = 16;
+    int64_t capacity = STRING_FIRST;
     while (capacity < x.length) capacity *= 2;
     if (!memory_grow((void **)&f->strings, &f->strings_capacity, f->strings_length + capacity, 1)) return false;
     s->at = f->strings_length;

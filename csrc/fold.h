@@ -34,13 +34,9 @@
 #include "output.h"
 #include "partial.h"
 
-#ifdef PYSTREAM_SMALL
-#define FOLD_BLOCK 4
-#define FOLD_AHEAD 2
-#else
-#define FOLD_BLOCK 1024 /* rows that are taken in at a time: their entries and values stay in the first-level cache */
-#define FOLD_AHEAD 8    /* rows whose entries are asked for before their turn */
-#endif
+#define FOLD_BLOCK SIZED(1024, 2) /* rows taken in at a time: their entries and values stay in the first-level cache \
+                                   */
+#define FOLD_AHEAD SIZED(8, 1)    /* rows whose entries are asked for before their turn */
 
 #define FOLD_NEAR 64 /* slices between which rows may go to and fro at little cost: a power of two */
 

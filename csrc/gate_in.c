@@ -1,7 +1,7 @@
 /* gate_in.c - see gate_in.h. */
 #include "gate_in.h"
 
-#define RING_EVERY 256 /* tuples between two rings: sleeping readers start early on a long batch */
+#define RING_EVERY SIZED(256, 2) /* tuples between two rings: sleeping readers start early on a long batch */
 
 bool gate_in_init(gate_in *g, ps_operator *op, int32_t first, int32_t readers) {
   *g = (gate_in){.first = first, .readers = readers};

@@ -1,11 +1,7 @@
 /* gather.c - see gather.h. */
 #include "gather.h"
 
-#ifdef PYSTREAM_SMALL
-#define ROOM 12
-#else
-#define ROOM 512 /* rows: as many as share an allocation, and as a thread that has stopped sending keeps */
-#endif
+#define ROOM SIZED(512, 3) /* rows: as many as share an allocation, and as a thread that has stopped sending keeps */
 
 _Static_assert(GATHER_SMALL <= ROOM, "a small batch fits");
 

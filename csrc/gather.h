@@ -24,11 +24,7 @@ typedef struct {
 } gather;
 
 /* What counts as small. */
-#ifdef PYSTREAM_SMALL
-#define GATHER_SMALL 5
-#else
-#define GATHER_SMALL 32
-#endif
+#define GATHER_SMALL SIZED(32, 2) /* rows */
 
 bool gather_init(gather *g, int32_t columns, const ps_type *types); /* false: out of memory, nothing made */
 void gather_free(gather *g);                                        /* the ledger's batches are freed by others */

@@ -2,6 +2,7 @@
 #include "key.h"
 
 #include "batch.h"
+#include "poison.h"
 
 /* ---- the encoding ---- */
 
@@ -101,10 +102,12 @@ static int64_t key_set_slot(const key_set *s, uint64_t hash, const uint8_t *data
   }
 }
 
+#define SET_FIRST SIZED(64, 2) /* slots */
+
 /* Room for one more. */
 static bool key_set_reserve(key_set *s) {
   if (2 * (s->used + 1) <= s->capacity) return true;
-  key_set bigger = {.capacity = s->capacity ? 2 * s->capacity : 64};
+  key_set bigger = {.capacity = s->capacity ? 2 * s->capacity : SET_FIRST};
   bigger.slots = memory_new((size_t)bigger.capacity * sizeof *bigger.slots);
   if (!bigger.slots) return false;
   for (int64_t i = 0; i < s->capacity; i++) {
@@ -132,8 +135,9 @@ static void key_set_remove(key_set *s, int64_t slot) {
 
 /* ---- where keys lie ---- */
 
-#define SHELF_FIRST ((size_t)512)
-#define SHELF_MAX ((size_t)1 << 20)
+#define STAMP_MAX SIZED(UINT8_MAX, 1)
+#define SHELF_FIRST ((size_t)SIZED(512, KEY_WORDS_MAX * KEY_WORD))
+#define SHELF_MAX ((size_t)SIZED(1 << 20, KEY_WORDS_MAX * KEY_WORD))
 
 _Static_assert(SHELF_FIRST >= KEY_WORDS_MAX * KEY_WORD, "what is not a block of its own fits on any shelf");
 _Static_assert(sizeof(key) >= sizeof(key_hole), "every key leaves room for a hole");
@@ -157,6 +161,7 @@ static void *key_place(key_table *t, size_t words) {
   key_hole *hole = t->hole[words];
   if (hole) {
     t->hole[words] = hole->next;
+    poison_unset(hole, words * KEY_WORD);
     return hole;
   }
   if (!key_shelf_reserve(t, words * KEY_WORD)) return NULL;
@@ -172,6 +177,7 @@ static void key_leave(key_table *t, key *k) {
     return;
   }
   key_hole *hole = (key_hole *)(void *)k;
+  poison_freed(k, words * KEY_WORD);
   hole->next = t->hole[words];
   t->hole[words] = hole;
 }
@@ -227,6 +233,9 @@ static key *key_new(key_table *t, uint64_t hash, const uint8_t *data, int64_t le
   return k;
 }
 
+/* Of the sweep under way. One that comes back after STAMP_MAX sweeps lets a key live for one sweep more. */
+static uint8_t sweep_stamp(const key_table *t) { return (uint8_t)(t->sweep & STAMP_MAX); }
+
 static key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *data, int64_t length) {
   key *k = NULL;
   pthread_mutex_lock(&t->lock);
@@ -234,7 +243,7 @@ static key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *data, i
     int64_t slot = key_set_slot(&t->set, hash, data, length);
     if (!t->set.slots[slot]) t->set.slots[slot] = key_new(t, hash, data, length);
     k = t->set.slots[slot];
-    if (k) k->sweep = (uint8_t)t->sweep;
+    if (k) k->sweep = sweep_stamp(t);
   }
   pthread_mutex_unlock(&t->lock);
   return k;
@@ -267,7 +276,7 @@ int64_t key_table_free_unmet(key_table *t, const uint32_t *numbers, int64_t n) {
   int64_t before = t->set.used;
   for (int64_t i = 0; i < n; i++) {
     key *k = *number_place(t, numbers[i]);
-    if (k && k->sweep != (uint8_t)t->sweep && !key_free(t, k)) break;
+    if (k && k->sweep != sweep_stamp(t) && !key_free(t, k)) break;
   }
   int64_t went = before - t->set.used;
   ps_counter_set(&t->known, t->set.used);

@@ -26,7 +26,7 @@ typedef struct {
   uint64_t hash;
   int64_t length;
   uint32_t number; /* keys are numbered 0, 1, 2, ... as the operator meets them; a free number goes to the next */
-  uint8_t sweep;   /* behind the lock: the table's when the key was last asked for, but for the width */
+  uint8_t sweep;   /* behind the lock: the table's when the key was last asked for, but for the width (sweep_stamp) */
   uint8_t data[];
 } key;
 
@@ -39,17 +39,13 @@ typedef struct {
 
 /* Keys by number, in blocks that double and never move: who has learnt a number, directly or through a release and
    acquire from one who has, may look it up without the lock. */
-#define KEY_BLOCK_FIRST 64
+#define KEY_BLOCK_FIRST SIZED(64, 1)
 #define KEY_BLOCKS 26
 #define KEY_NUMBERS_MAX (((INT64_C(1) << KEY_BLOCKS) - 1) * KEY_BLOCK_FIRST)
 
 /* Where keys lie, one behind the other. What a key leaves behind is a hole for the next one of its size. */
 #define KEY_WORD sizeof(uint64_t)
-#ifdef PYSTREAM_SMALL
-#define KEY_WORDS_MAX 3 /* so that a sanitizer sees most keys go */
-#else
-#define KEY_WORDS_MAX 64 /* larger ones are blocks of their own: rare, and sizes would seldom fit */
-#endif
+#define KEY_WORDS_MAX SIZED(64, 3) /* larger ones are blocks of their own: rare, and sizes would seldom fit */
 
 typedef struct key_hole {
   struct key_hole *next;

@@ -1,8 +1,12 @@
 /* key_number.c - see key_number.h. */
 #include "key_number.h"
 
-#define DIRECT_MIN 4096  /* 16 KB: in the second-level cache, whatever the number of inputs that take turns */
-#define DIRECT_SPREAD 16 /* values per key; the array is then at most twice as large as the hash table would be */
+#define DIRECT_MIN SIZED(4096, 4) /* 16 KB: in the second-level cache, whatever the number of inputs that take turns \
+                                   */
+#define DIRECT_SPREAD \
+  SIZED(16, 2) /* values per key; the array is then at most twice as large as the hash table would be */
+#define SLOTS_FIRST SIZED(64, 2)
+#define DIRECT_FIRST SIZED(64, 1)
 
 void key_numbers_init(key_numbers *n, key_cache *cache, int32_t keys) {
   *n = (key_numbers){.cache = cache, .keys = keys, .least = UINT64_MAX};
@@ -45,7 +49,7 @@ static void slots_put(key_numbers *n, key_entry e) {
 
 static bool slots_grow(key_numbers *n) {
   key_numbers old = *n;
-  n->capacity = old.capacity ? 2 * old.capacity : 64;
+  n->capacity = old.capacity ? 2 * old.capacity : SLOTS_FIRST;
   n->slots = memory_new((size_t)n->capacity * sizeof *n->slots);
   if (!n->slots) {
     *n = old;
@@ -67,7 +71,7 @@ static bool lie_close(const key_numbers *n, uint64_t least, uint64_t most) {
 
 /* Room for all values from least to most, at least double of what there was. */
 static bool direct_extend(key_numbers *n, uint64_t least, uint64_t most) {
-  uint64_t length = 64;
+  uint64_t length = DIRECT_FIRST;
   while (length <= most - least) length *= 2;
   uint64_t lowest = least;
   if (n->direct && least < n->lowest) lowest = most >= length ? most - length + 1 : 0; /* it grows downwards */

@@ -1,15 +1,9 @@
 /* key_sweep.c - see key_sweep.h. */
 #include "key_sweep.h"
 
-#ifdef PYSTREAM_SMALL
-#define SWEEP_LEAST INT64_C(4)
-#define SWEEP_STEP INT64_C(4)
-#define SWEEP_CHUNK 2
-#else
-#define SWEEP_LEAST INT64_C(1024) /* keys: some 100 KB in all tables; fewer are not worth a sweep */
-#define SWEEP_STEP INT64_C(1024)  /* numbers: a few us, about what a small window costs */
-#define SWEEP_CHUNK 256           /* numbers: inputs wait for the table's lock no longer than some us */
-#endif
+#define SWEEP_LEAST SIZED(1024, 1) /* keys: some 100 KB in all tables; fewer are not worth a sweep */
+#define SWEEP_STEP SIZED(1024, 1)  /* numbers: a few us, about what a small window costs */
+#define SWEEP_CHUNK SIZED(256, 1)  /* numbers: inputs wait for the table's lock no longer than some us */
 
 void key_sweep_init(key_sweep *s, key_table *table) {
   *s = (key_sweep){.table = table};

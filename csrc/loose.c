@@ -1,10 +1,10 @@
 /* loose.c - see loose.h. */
 #include "loose.h"
 
-#define BLOCK 256 /* rows: their widened values, 2 KB, stay in the first-level cache */
+#define BLOCK SIZED(256, 2) /* rows: their widened values, 2 KB, stay in the first-level cache */
 
 bool loose_suits(const aggregates *functions, const partial_kind *const *kinds) {
-  bool suits = functions->n <= 64;
+  bool suits = functions->n <= PACKED_PLAIN_MAX;
   for (int32_t a = 0; a < functions->n; a++) {
     suits &= kinds[a]->size == 0 || (kinds[a]->sums && functions->each[a].mask < 0);
   }

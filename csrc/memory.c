@@ -2,9 +2,9 @@
    blocks, some of which are kept for the next who needs one. */
 #include "atomics.h"
 #include "base.h"
+#include "poison.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 static ps_counter live;
@@ -17,13 +17,13 @@ static bool must_fail(void) {
 }
 
 void *memory_new(size_t bytes) {
-  void *block = must_fail() ? NULL : calloc(1, bytes ? bytes : 1);
+  void *block = must_fail() ? NULL : system_new(bytes ? bytes : 1);
   if (block) ps_counter_add(&live, 1);
   return block;
 }
 
 void *memory_resize(void *block, size_t bytes) {
-  void *bigger = must_fail() ? NULL : realloc(block, bytes ? bytes : 1);
+  void *bigger = must_fail() ? NULL : system_resize(block, bytes ? bytes : 1);
   if (bigger && !block) ps_counter_add(&live, 1);
   return bigger;
 }
@@ -31,12 +31,14 @@ void *memory_resize(void *block, size_t bytes) {
 void memory_free(void *block) {
   if (!block) return;
   ps_counter_add(&live, -1);
-  free(block);
+  system_free(block);
 }
+
+#define GROWN_FIRST SIZED(16, 1) /* elements */
 
 /* The capacity to grow to; 0: there is none. */
 static int64_t grown(int64_t capacity, int64_t needed, size_t element) {
-  int64_t wanted = capacity < 16 ? 16 : capacity;
+  int64_t wanted = capacity < GROWN_FIRST ? GROWN_FIRST : capacity;
   while (wanted < needed) {
     if (wanted > INT64_MAX / 2) return 0;
     wanted *= 2;
@@ -57,8 +59,8 @@ bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element
 
 /* ---- large blocks ---- */
 
-#define KEPT_MAX 32
-#define KEPT_BYTES ((size_t)64 << 20)
+#define KEPT_MAX SIZED(32, 1)
+#define KEPT_BYTES SIZED((size_t)64 << 20, MEMORY_LARGE)
 
 /* Blocks that were given back: their pages are mapped, so that nobody has to clear them again. Whoever finds the lock
    taken does without, so that a fork at a bad moment does no harm. */
@@ -116,12 +118,15 @@ static void *large_new(size_t bytes) {
   if (must_fail()) return NULL;
   void *block = kept_take(whole(bytes));
   if (!block) block = map(whole(bytes));
-  if (block) ps_counter_add(&live, 1);
+  if (!block) return NULL;
+  ps_counter_add(&live, 1);
+  poison_unset(block, whole(bytes));
   return block;
 }
 
 static void large_free(void *block, size_t bytes) {
   ps_counter_add(&live, -1);
+  poison_freed(block, whole(bytes));
   if (!kept_give(block, whole(bytes))) munmap(block, whole(bytes));
 }
 
@@ -129,7 +134,7 @@ bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t e
   if (needed <= *capacity) return true;
   int64_t wanted = grown(*capacity, needed, element);
   if (wanted == 0) return false;
-  if ((size_t)wanted * element < MEMORY_LARGE / 4) return memory_grow(array, capacity, needed, element);
+  if ((size_t)wanted * element < MEMORY_LARGE_FROM) return memory_grow(array, capacity, needed, element);
   if ((size_t)wanted * element < MEMORY_LARGE) wanted = (int64_t)(MEMORY_LARGE / element); /* it would soon be there */
   void *bigger = large_new((size_t)wanted * element);
   if (!bigger) return false;
@@ -140,9 +145,10 @@ bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t e
   return true;
 }
 
-/* No array is between a quarter and a whole one, but for what is left of a whole one when elements do not fill it. */
+/* No array is between MEMORY_LARGE_FROM and a whole one, but for what is left of a whole one when elements do not fill
+ * it. */
 void memory_free_large(void *block, size_t bytes) {
-  if (bytes < MEMORY_LARGE / 4) {
+  if (bytes < MEMORY_LARGE_FROM) {
     memory_free(block);
   } else {
     large_free(block, bytes);

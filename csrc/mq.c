@@ -3,7 +3,7 @@
 #include "queue.h"
 #include "upout.h"
 
-#define RING_EVERY 256 /* tuples between two rings: a sleeping consumer starts early on a long batch */
+#define RING_EVERY SIZED(256, 2) /* tuples between two rings: a sleeping consumer starts early on a long batch */
 
 typedef struct {
   upout upout;

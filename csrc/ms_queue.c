@@ -4,6 +4,7 @@
 typedef uint64_t word; /* a counted word */
 
 #define NIL 0u
+#define TAG_FIRST SIZED(UINT64_C(0), (UINT64_MAX - 2) << 32) /* any: tags wrap */
 
 static uint32_t node_of(word w) { return (uint32_t)w; }
 
@@ -53,12 +54,12 @@ bool ms_queue_init(ms_queue *q) {
   if (!q->chunk[0]) return false;
   for (uint32_t n = 1; n <= MS_CHUNK_MIN; n++) { /* node 1 is the dummy, the others are the pool */
     bool last = n == 1 || n == MS_CHUNK_MIN;
-    cell_init(&q->chunk[0][n - 1].next, last ? NIL : n + 1);
+    cell_init(&q->chunk[0][n - 1].next, TAG_FIRST | (last ? NIL : n + 1));
     cell_init(&q->chunk[0][n - 1].value, 0);
   }
-  cell_init(&q->head, 1);
-  cell_init(&q->tail, 1);
-  cell_init(&q->top, 2);
+  cell_init(&q->head, TAG_FIRST | 1);
+  cell_init(&q->tail, TAG_FIRST | 1);
+  cell_init(&q->top, TAG_FIRST | 2);
   q->nodes = MS_CHUNK_MIN;
   return true;
 }

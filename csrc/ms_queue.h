@@ -32,7 +32,7 @@ typedef struct {
   cell value;
 } ms_node;
 
-#define MS_CHUNK_MIN 64 /* nodes of the first chunk; chunk c has MS_CHUNK_MIN << c */
+#define MS_CHUNK_MIN SIZED(64, 2) /* nodes of the first chunk; chunk c has MS_CHUNK_MIN << c */
 #define MS_CHUNKS 26
 /* All chunks together hold MS_CHUNK_MIN * (2^MS_CHUNKS - 1) nodes, numbered from 1: they must fit into 32 bits. */
 _Static_assert(((UINT64_C(1) << MS_CHUNKS) - 1) * MS_CHUNK_MIN <= UINT32_MAX, "a node's number has 32 bits");

@@ -161,7 +161,7 @@ static void release_dead(ps_operator *op) {
 }
 
 /* About as many as an input settles at once when its batches are of one tuple; 1 MB with three columns. */
-#define SPARES_MAX 4096
+#define SPARES_MAX SIZED(4096, 1)
 
 /* Under the turn: keeps empty batches for the next ones; gives back those that are too many, or not for that. */
 static batch *spares_put(input *in, batch *list) {
@@ -222,7 +222,7 @@ static int64_t first_fall(const int64_t *ts, int64_t latest, int64_t row, int64_
   return row;
 }
 
-#define ORDER_BLOCK 1024
+#define ORDER_BLOCK SIZED(1024, 2)
 
 /* Whether timestamps never decrease; if not, says where. */
 static bool in_order(const batch *b, int64_t latest, ps_fault *fault) {

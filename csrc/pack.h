@@ -19,11 +19,8 @@
 #include "base.h"
 #include "output.h"
 
-#ifdef PYSTREAM_SMALL
-#define PACK_ROWS 4
-#else
-#define PACK_ROWS 1024 /* of a block: its columns stay in the cache, and what each says of itself is 1 % of it */
-#endif
+#define PACK_ROWS \
+  SIZED(1024, 2) /* of a block: its columns stay in the cache, and what each says of itself is 1 % of it */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are copied as they lie in memory");
 

@@ -1,17 +1,15 @@
 /* pane_hive.c - see pane_hive.h. */
 #include "pane_hive.h"
 
-#ifdef PYSTREAM_SMALL
-#define SLAB_FIRST ((size_t)160) /* two nodes without keys, or one with a key; larger ones are not used again */
-#define SLAB_MAX ((size_t)160)
-#define SPARES_MAX 2
-#define LOOSE_MAX 2
-#else
-#define SLAB_FIRST ((size_t)512)     /* bytes: an input that sends little takes little */
-#define SLAB_MAX ((size_t)64 * 1024) /* then one slab serves about a thousand tuples */
-#define SPARES_MAX 32                /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
-#define LOOSE_MAX 15                 /* slices in a row: then knowing how many keys there are costs little */
-#endif
+#include "poison.h"
+
+/* Bytes. An input that sends little takes little; at most, one slab serves about a thousand tuples. Small: two nodes
+   without keys, or one with a key; larger ones are not used again. */
+#define SLAB_FIRST ((size_t)SIZED(512, 160))
+#define SLAB_MAX ((size_t)SIZED(64 * 1024, 160))
+
+#define SPARES_MAX SIZED(32, 2) /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
+#define LOOSE_MAX SIZED(15, 2)  /* slices in a row: then knowing how many keys there are costs little */
 
 struct pane_slab {
   pane_slab *next; /* in `returned` or among the spares */
@@ -57,6 +55,7 @@ static pane_slab *slab_new(pane_input *in, size_t size) {
 /* `depth` stays: the reader may still look at it, to find in vain that the slab is not in `returned` any more. */
 static void slab_begin(pane_slab *slab) {
   WRITES(slab->live);
+  poison_unset(slab + 1, slab->size);
   slab->used = 0;
   slab->live = 0;
   slab->left = false;
@@ -64,6 +63,7 @@ static void slab_begin(pane_slab *slab) {
 
 /* The reader is done with the slab: back to the input, unless that has plenty. */
 static void slab_give(pane_input *in, pane_slab *slab) {
+  poison_freed(slab + 1, slab->size);
   while (slab->size == SLAB_MAX) {
     AT(reclaim_free);
     pane_slab *top = returned_read(&in->returned);
@@ -78,6 +78,11 @@ static void slab_give(pane_input *in, pane_slab *slab) {
   memory_free(slab);
 }
 
+/* The slab being filled, if all of its nodes were taken back: the reader will never come to one of them. */
+static void slab_free_unused(pane_input *in) {
+  if (in->slab && in->slab->used == 0) memory_free(in->slab);
+}
+
 /* A node with so many bytes of data, not linked. NULL when out of memory; nothing has changed. */
 static pane *pane_new(pane_input *in, size_t data) {
   size_t size = sizeof(pane) + packed_round(data);
@@ -85,6 +90,7 @@ static pane *pane_new(pane_input *in, size_t data) {
     pane_slab *slab = slab_new(in, size);
     if (!slab) return NULL;
     slab_begin(slab);
+    slab_free_unused(in);
     in->slab = slab;
   }
   pane *p = (pane *)(void *)((uint8_t *)(in->slab + 1) + in->slab->used);
@@ -370,6 +376,7 @@ static void slabs_free(pane_slab *s) {
 /* What is in the list behind the cursor, and the list's last node. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->cursor[i];
+  slab_free_unused(&h->input[i]);
   for (pane *next = link_last(&p->next); next; next = link_last(&next->next)) {
     next->slab->live++;
     p->slab->left = p->slab != next->slab;

@@ -1,13 +1,11 @@
 /* pane_window.c - see pane_window.h. */
 #include "pane_window.h"
 
-#ifdef PYSTREAM_SMALL
-#define MERGE_FROM 2
-#define CROWD(keys) ((void)(keys), INT64_C(1))
-#else
-#define MERGE_FROM 512     /* slices held: fewer stay in the cache, and merging them costs more than it saves */
-#define CROWD(keys) (keys) /* partials of an edge that are worth adding up, if there are more */
-#endif
+#define MERGE_FROM SIZED(512, 2) /* slices held: fewer stay in the cache, and merging them costs more than it saves */
+#define HELD_FIRST SIZED(64, 1)  /* slices */
+
+/* Partials of an edge that are worth adding up, if there are more. */
+#define CROWD(keys) SIZED(keys, ((void)(keys), INT64_C(1)))
 
 /* ---- making ---- */
 
@@ -195,7 +193,7 @@ static void turn(pane_window *w) {
 
 static bool hold(pane_window *w, pane *node) {
   if ((int64_t)(w->held_end - w->held_first) == w->held_capacity) {
-    int64_t capacity = w->held_capacity ? 2 * w->held_capacity : 64;
+    int64_t capacity = w->held_capacity ? 2 * w->held_capacity : HELD_FIRST;
     pane **ring = memory_new((size_t)capacity * sizeof(pane *));
     if (!ring) return false;
     for (uint64_t i = w->held_first; i < w->held_end; i++) ring[i & ((uint64_t)capacity - 1)] = pane_window_held(w, i);

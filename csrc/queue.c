@@ -1,6 +1,8 @@
 /* queue.c - see queue.h. */
 #include "queue.h"
 
+#include "poison.h"
+
 bool queue_init(queue *q, queue_kind kind) {
   *q = (queue){.kind = kind, .latest = -1, .dequeued = -1};
   cell_init(&q->promise, 0);
@@ -18,9 +20,11 @@ void queue_free(queue *q) {
 
 /* ---- the ring behind a mutex ---- */
 
+#define RING_FIRST SIZED(64, 1) /* tuples */
+
 static bool ring_reserve(queue *q, int64_t needed) {
   if (needed <= q->capacity) return true;
-  int64_t capacity = 64;
+  int64_t capacity = RING_FIRST;
   while (capacity < needed) capacity *= 2;
   tuple *ring = memory_new((size_t)capacity * sizeof *ring);
   if (!ring) return false;
@@ -47,6 +51,7 @@ static position ring_peek(const queue *q) {
 static tuple ring_take(queue *q) {
   assert(q->size > 0);
   tuple t = q->ring[q->front];
+  poison_freed(&q->ring[q->front], sizeof t);
   q->front = (q->front + 1) & (q->capacity - 1);
   q->size--;
   return t;

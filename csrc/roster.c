@@ -38,7 +38,7 @@ static bool column_expect(roster_column *c, int64_t from, int64_t to) {
 
 bool roster_expect(roster *r, int64_t limit) {
   if (limit <= r->capacity) return true;
-  int64_t capacity = r->capacity ? r->capacity : 64;
+  int64_t capacity = r->capacity ? r->capacity : SIZED(64, 1);
   while (capacity < limit) capacity *= 2;
   if (!resize((void **)&r->entry, r->capacity, capacity, sizeof *r->entry)) return false;
   for (int32_t i = 0; i < r->columns; i++) {

@@ -4,11 +4,13 @@
 /* Blocks: both buffers of the merge fit into the first two levels of any cache; with very many inputs a few tuples of
    each have to do. A slice is as good when the next stretch of one input is as long as a loop needs to get going, and
    better when a block would have hardly more tuples than there are inputs to look at; that stays so for a while. */
-#ifdef PYSTREAM_SMALL
-enum { BLOCK_TUPLES = 2, EACH_MIN = 2, STRETCH_LONG = 3, EACH_PAYS = 0, REST = 1 };
-#else
-enum { BLOCK_TUPLES = 4096, EACH_MIN = 16, STRETCH_LONG = 32, EACH_PAYS = 4, REST = 32 };
-#endif
+enum {
+  BLOCK_TUPLES = SIZED(4096, 2),
+  EACH_MIN = SIZED(16, 2),
+  STRETCH_LONG = SIZED(32, 3),
+  EACH_PAYS = SIZED(4, 0),
+  REST = SIZED(32, 1)
+};
 
 /* ---- making and freeing ---- */
 

@@ -7,8 +7,8 @@
 
 /* For so many steps in the journal the reader is woken although no row is finished; for so many rows, or if the oldest
    has lain for so long, although more will come. Taking rows costs Python about 0.1 ms, whatever their number. */
-#define JOURNAL_WORTH 4096
-#define ROWS_WORTH 32768
+#define JOURNAL_WORTH SIZED(4096, 1)
+#define ROWS_WORTH SIZED(32768, 1)
 #define PATIENCE_MS 1
 
 bool sink_init(sink *s, int32_t columns, const bool *is_bytes, int32_t journal_columns, int64_t rows_max) {

@@ -1,11 +1,11 @@
 /* slice.c - see slice.h. */
 #include "slice.h"
 
-#ifdef PYSTREAM_SMALL
-#define BLOCK 4
-#else
-#define BLOCK 1024 /* rows: their entries and widened values, 12 KB, stay in the first-level cache */
-#endif
+#include "poison.h"
+
+#define BLOCK SIZED(1024, 2)        /* rows: their entries and widened values, 12 KB, stay in the first-level cache */
+#define CAPACITY_FIRST SIZED(64, 1) /* entries, and numbers of keys */
+#define TURN_MAX SIZED(UINT32_MAX, 3u) /* then turns begin again */
 
 bool slice_init(slice *s, const aggregates *functions, const partial_kind **kinds, int32_t input) {
   *s = (slice){.functions = functions, .kinds = kinds, .input = PARTIAL_INPUT + (uint64_t)input, .turn = 1};
@@ -41,7 +41,7 @@ static bool resize(void **array, int64_t from, int64_t to, size_t element) {
 }
 
 bool slice_expect(slice *s, uint32_t keys_max) {
-  int64_t needed = (int64_t)keys_max + 1, capacity = s->slot_capacity ? s->slot_capacity : 64;
+  int64_t needed = (int64_t)keys_max + 1, capacity = s->slot_capacity ? s->slot_capacity : CAPACITY_FIRST;
   if (needed <= s->slot_capacity) return true;
   while (capacity < needed) capacity *= 2;
   if (!resize((void **)&s->slot, s->slot_capacity, capacity, sizeof *s->slot)) return false;
@@ -52,7 +52,7 @@ bool slice_expect(slice *s, uint32_t keys_max) {
 /* Room for so many entries. What has grown when memory runs out is larger than `capacity`, which does no harm. */
 static bool reserve(slice *s, int64_t entries) {
   if (entries <= s->capacity) return true;
-  int64_t capacity = s->capacity ? s->capacity : 64;
+  int64_t capacity = s->capacity ? s->capacity : CAPACITY_FIRST;
   while (capacity < entries) capacity *= 2;
   bool ok = resize((void **)&s->keys, s->capacity, capacity, sizeof *s->keys) &&
             resize((void **)&s->rows, s->capacity, capacity, sizeof *s->rows);
@@ -336,7 +336,7 @@ bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from,
 
 /* Another slice begins. */
 static void next_turn(slice *s) {
-  if (++s->turn != 0) return;
+  if (s->turn++ < TURN_MAX) return;
   memset(s->slot, 0, (size_t)s->slot_capacity * sizeof *s->slot); /* the slots of long ago would be right again */
   s->turn = 1;
 }
@@ -376,7 +376,7 @@ static bool any_wide(const float_state *states, int64_t n) {
 }
 
 static bool is_plain(const slice *s, int32_t a) {
-  if (!s->kinds[a]->sums || a >= 64) return false;
+  if (!s->kinds[a]->sums || a >= PACKED_PLAIN_MAX) return false;
   bool plain = true;
   if (s->kinds[a]->owns) {
     const float_state *f = s->columns[a];
@@ -447,8 +447,18 @@ void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
   }
 }
 
+/* What is in the entries now is read by nobody. */
+static void entries_freed(slice *s) {
+  poison_freed(s->keys, (size_t)s->n * sizeof *s->keys);
+  poison_freed(s->rows, (size_t)s->n * sizeof *s->rows);
+  for (int32_t a = 0; a < s->functions->n; a++) {
+    if (s->kinds[a]->size) poison_freed(s->columns[a], (size_t)s->n * s->kinds[a]->size);
+  }
+}
+
 void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
   slice_pack_copy(s, place, plain, owns);
+  entries_freed(s);
   s->n = 0;
   next_turn(s);
 }

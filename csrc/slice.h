@@ -81,7 +81,9 @@ static inline packed packed_view(void *place, int64_t n, uint64_t plain, bool lo
   return p;
 }
 
-static inline bool packed_is_plain(uint64_t plain, int32_t a) { return a < 64 && (plain >> a & 1); }
+#define PACKED_PLAIN_MAX SIZED(64, 3) /* aggregates that have a bit in `plain` */
+
+static inline bool packed_is_plain(uint64_t plain, int32_t a) { return a < PACKED_PLAIN_MAX && (plain >> a & 1); }
 
 static inline size_t packed_column_size(const partial_kind *kind, int64_t n, bool plain) {
   return packed_round((size_t)n * (plain ? sizeof(int128) : kind->size));

@@ -31,11 +31,11 @@ typedef struct {
   sliced_input input[];
 } sliced;
 
-#define SETTLE_WINDOWS INT64_C(16) /* settling costs about as much as putting out a small window */
+#define SETTLE_WINDOWS SIZED(16, 1) /* settling costs about as much as putting out a small window */
 
 /* Tuples held for which an input rings although nobody watches it, so that batches are released: few enough not to
    keep much memory, many enough that waking the output thread, some 10 us for both sides, costs little for each. */
-#define QUIET_TUPLES INT64_C(4096)
+#define QUIET_TUPLES SIZED(4096, 1)
 
 /* ---- making ---- */
 
@@ -60,7 +60,7 @@ static bool sliced_init(ps_operator *op) {
     key_numbers_init(&s->input[i].numbers, &op->input[i].keys, op->keys);
     cell_init(&s->input[i].promise, 0);
     cell_init(&s->input[i].added, 0);
-    cell_init(&s->input[i].watch, 0);
+    cell_init(&s->input[i].watch, WATCH_NONE);
   }
   return true;
 }

@@ -1,19 +1,21 @@
 /* t_gate.c - merge of timestamp-sorted inputs; see t_gate.h. */
 #include "t_gate.h"
 
+#include "poison.h"
+
 enum {
   LEVELS = 3, /* as in the paper; with more, searches were slower here even with 20 inputs */
-  FULL_EVERY = 256,
-  COUNT_EVERY = 128,
-  SLAB_BYTES = 4096 - 32, /* with its header and the allocator's, a page */
-  SLAB_SPARES = 16,
-  RUN = 64, /* tuples linked between entering and leaving: short enough not to keep garbage for long */
+  FULL_EVERY = SIZED(256, 2),
+  COUNT_EVERY = SIZED(128, 1),
+  SLAB_BYTES = SIZED(4096 - 32, 1), /* with its header and the allocator's, a page */
+  SLAB_SPARES = SIZED(16, 1),
+  RUN = SIZED(64, 2), /* tuples linked between entering and leaving: short enough not to keep garbage for long */
   POSITION_BITS = 47
 };
 
 enum { DUMMY, TUPLE, HEARTBEAT, CLOSE };
 
-#define POSITION_MAX (((uint64_t)1 << POSITION_BITS) - 1)
+#define POSITION_MAX SIZED(((uint64_t)1 << POSITION_BITS) - 1, 1u) /* then it stays: see new_node */
 #define CLOSE_BIT ((uint64_t)1 << 63)
 
 _Static_assert(T_GATE_INPUTS_MAX == 1 << (63 - POSITION_BITS), "close, input and position fill the word");
@@ -220,7 +222,10 @@ static void free_nodes(t_gate *gate, skip_node *first, const skip_node *end) {
   while (first != end) {
     READS(*first);
     skip_node *next = link_last(&first->next[0]);
-    if (first->last) slab_give(&gate->giver[input_of(first)]);
+    bool last = first->last;
+    int32_t input = input_of(first);
+    poison_freed(first, skip_node_bytes(first->height));
+    if (last) slab_give(&gate->giver[input]);
     first = next;
   }
 }

@@ -75,7 +75,7 @@ void ps_t_gate_close(ps_t_gate *g, int32_t input) {
   end_turn(t);
 }
 
-enum { AT_ONCE = 64 };
+enum { AT_ONCE = SIZED(64, 2) };
 
 ps_code ps_t_gate_get_ready_tuples(ps_t_gate *g, int32_t reader, int64_t n, ps_t_gate_tuple *out, int64_t *got) {
   t_gate_tuple some[AT_ONCE];

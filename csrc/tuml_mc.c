@@ -14,7 +14,7 @@
 #include "gate_in.h"
 #include "hive_out.h"
 
-enum { RUN = 64 }; /* tuples read at once */
+enum { RUN = SIZED(64, 2) }; /* tuples read at once */
 
 typedef struct {
   int64_t *read;  /* tuples of each input */

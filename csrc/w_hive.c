@@ -5,7 +5,7 @@
 #include "window_list.h"
 
 /* A thread makes its first winset with 2 ^ 4 buckets; when it meets more keys it gives later ones as many buckets. */
-enum { BUCKET_BITS_MIN = 4, BUCKET_BITS_MAX = 20 };
+enum { BUCKET_BITS_MIN = SIZED(4, 1), BUCKET_BITS_MAX = SIZED(20, 3) };
 
 /* A window that the call under way adds its tuple to. */
 typedef struct {

@@ -15,6 +15,8 @@
 #define WATCH_ANY UINT64_C(2)  /* every add: somebody waits for room */
 #define WATCH_TOLD INT64_C(4)  /* added with each add: the marks stay as they are */
 
+#define WATCH_NONE SIZED(0, UINT64_MAX - 7) /* no mark, and any count: it may wrap */
+
 /* tickets_draw: its two sides are the input, which has made its add visible, and the output thread, which then looks.
  */
 

@@ -17,7 +17,7 @@
 #include "design.h"
 #include "hive_out.h"
 
-#define RING_EVERY 256 /* tuples between two rings */
+#define RING_EVERY SIZED(256, 2) /* tuples between two rings */
 
 typedef struct {
   cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; the windows of all tuples before it are updated */

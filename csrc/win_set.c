@@ -5,7 +5,7 @@
 
 /* The first block of a thread is small, since most winsets may have few keys; each one more is twice as large, up to a
    size at which the allocator's share no longer counts. */
-enum { ITEMS_FIRST = 4, ITEMS_BYTES_MAX = 1 << 16 };
+enum { ITEMS_FIRST = SIZED(4, 1), ITEMS_BYTES_MAX = SIZED(1 << 16, 1) };
 
 typedef struct items {
   struct items *older;

@@ -37,8 +37,10 @@ static int64_t index_slot(const winset_index *index, const key *k) {
   return i;
 }
 
+#define INDEX_FIRST SIZED(16, 2) /* slots */
+
 static bool index_grow(winset *set) {
-  winset_index bigger = {.capacity = set->index.capacity ? 2 * set->index.capacity : 16};
+  winset_index bigger = {.capacity = set->index.capacity ? 2 * set->index.capacity : INDEX_FIRST};
   bigger.slots = memory_new((size_t)bigger.capacity * sizeof *bigger.slots);
   bigger.window = memory_new((size_t)bigger.capacity * sizeof *bigger.window);
   if (!bigger.slots || !bigger.window) {

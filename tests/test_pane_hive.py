@@ -229,6 +229,14 @@ def test_snapshots_of_firsts_alone_equal_mq():
     same_with_snapshots(rng, query, inputs)
 
 
+def test_large_slices_of_values_that_lie_far_apart_leave_no_memory_behind(nothing_left):
+    """Such a slice is begun loose, taken back and folded, and then does not fit where it was begun."""
+    rows, slices = 4000, 20
+    ts, keys = np.repeat(np.arange(slices) * 10, rows), np.tile(np.arange(rows), slices)
+    table = pa.table({"ts": ts, "k": keys, "f": np.tile([1e300, 1.0], rows * slices // 2)})
+    same(ps.Query(ps.Window(10), "k", {"f": ps.sum("f")}), [table])
+
+
 def test_a_key_with_many_tuples_in_a_slice_is_folded():
     """What is held for windows to come is as large as the keys are many, whatever was loose before."""
     query = ps.Query(ps.Window(10_000, 10), "k", {"n": ps.count()})
