@@ -34,11 +34,12 @@
 #include "output.h"
 #include "partial.h"
 
-#define FOLD_BLOCK SIZED(1024, 2) /* rows taken in at a time: their entries and values stay in the first-level cache \
-                                   */
-#define FOLD_AHEAD SIZED(8, 1)    /* rows whose entries are asked for before their turn */
+#define FOLD_BLOCK                                                                                                \
+  SIZED(1024, 2)               /* rows taken in at a time: their entries and values stay in the first-level cache \
+                                */
+#define FOLD_AHEAD SIZED(8, 1) /* rows whose entries are asked for before their turn */
 
-#define FOLD_NEAR 64 /* slices between which rows may go to and fro at little cost: a power of two */
+#define FOLD_NEAR SIZED(64, 2) /* slices between which rows may go to and fro at little cost: a power of two */
 
 /* No run gets there, and counts, sums and what is computed from them do not overflow below it. */
 #define FOLD_ROWS_MAX (INT64_C(1) << 62)

@@ -107,7 +107,7 @@ static inline void operator_pass(ps_operator *op, int32_t which, int64_t n) {
 bool operator_settle(ps_operator *op);
 
 /* The same for one tuple after the other: settles now and then, when it is worth its price. */
-#define SETTLE_EVERY 256
+#define SETTLE_EVERY SIZED(256, 1)
 static inline bool operator_passed(ps_operator *op, int32_t which) {
   operator_pass(op, which, 1);
   return op->unsettled < SETTLE_EVERY || operator_settle(op);

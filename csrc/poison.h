@@ -20,22 +20,22 @@
 
 enum { POISON_FREED = 0xdd, POISON_UNSET = 0xa5 };
 
-void poison_fill(void *at, size_t bytes, uint8_t pattern);
+void poison_fill(void *at, size_t size, uint8_t pattern);
 
-void *system_new(size_t bytes); /* zeroed */
-void *system_resize(void *block, size_t bytes);
+void *system_new(size_t size); /* zeroed */
+void *system_resize(void *block, size_t size);
 void system_free(void *block);
 
-#define poison_freed(at, bytes) poison_fill(at, bytes, POISON_FREED)
-#define poison_unset(at, bytes) poison_fill(at, bytes, POISON_UNSET)
+#define poison_freed(at, size) poison_fill(at, size, POISON_FREED)
+#define poison_unset(at, size) poison_fill(at, size, POISON_UNSET)
 
 #else
 
-#define poison_freed(at, bytes) ((void)0)
-#define poison_unset(at, bytes) ((void)0)
+#define poison_freed(at, size) ((void)0)
+#define poison_unset(at, size) ((void)0)
 
-static inline void *system_new(size_t bytes) { return calloc(1, bytes); }
-static inline void *system_resize(void *block, size_t bytes) { return realloc(block, bytes); }
+static inline void *system_new(size_t size) { return calloc(1, size); }
+static inline void *system_resize(void *block, size_t size) { return realloc(block, size); }
 static inline void system_free(void *block) { free(block); }
 
 #endif

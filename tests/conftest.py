@@ -25,6 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("deep" if config.getoption("--deep") else "fast")
+    if few := os.environ.get("PYSTREAM_EXAMPLES"):  # on builds that run the tests once more (builds.py)
+        settings.register_profile("few", settings.get_profile("fast"), max_examples=int(few))
+        settings.load_profile("few")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -140,6 +140,7 @@ def rows_come(op: ps.Operator, n: int) -> int:
     return taken
 
 
+@pytest.mark.usual_sizes
 @pytest.mark.parametrize("kind", [INTEGER, pa.string()])
 @pytest.mark.parametrize("inputs", [1, 3])
 def test_memory_stays_bounded_when_every_key_is_new(kind, inputs, nothing_left):

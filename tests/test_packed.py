@@ -156,6 +156,7 @@ def test_strings_as_long_as_a_sum():
         assert_packs(ps.Query(ps.Window(4, 2), "k", functions), [rows], random.Random(7))
 
 
+@pytest.mark.usual_sizes
 def test_few_bytes():
     """What it is for: a quarter of the bytes of the same partials in Arrow's columns."""
     table = smart_meters(1, 20_000, seed=1)[0]
@@ -221,6 +222,7 @@ def test_blocks_that_are_not_in_the_order_of_time():
         windows_of(query, batch.schema, [parcel[:keys] + blocks[1] + blocks[0]])
 
 
+@pytest.mark.usual_sizes
 @pytest.mark.parametrize(("rows", "counted"), [(0, None), (1, 1), (1024, 1024), (1025, None), (2**32 - 1, None)])
 def test_blocks_of_as_many_rows_as_there_is_room_for(rows, counted):
     """The words of a block whose rows are all alike take no bytes for each: any number of rows would be there."""

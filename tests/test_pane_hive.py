@@ -237,6 +237,7 @@ def test_large_slices_of_values_that_lie_far_apart_leave_no_memory_behind(nothin
     same(ps.Query(ps.Window(10), "k", {"f": ps.sum("f")}), [table])
 
 
+@pytest.mark.usual_sizes
 def test_a_key_with_many_tuples_in_a_slice_is_folded():
     """What is held for windows to come is as large as the keys are many, whatever was loose before."""
     query = ps.Query(ps.Window(10_000, 10), "k", {"n": ps.count()})

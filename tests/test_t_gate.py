@@ -190,6 +190,7 @@ def test_an_idle_input_comes_back():
     assert gate.get_ready_tuples(10**6) == expected[:-1]  # (10_049, 2) might follow another (10_049, 1)
 
 
+@pytest.mark.usual_sizes
 @pytest.mark.parametrize("idle", ["heartbeat", "closed"])
 def test_memory_stays_flat(idle):
     gate = ps.TGate(4)

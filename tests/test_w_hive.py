@@ -388,6 +388,7 @@ def test_ending_in_the_middle():
 # ---- memory ----
 
 
+@pytest.mark.usual_sizes
 @pytest.mark.parametrize("idle", ["heartbeats", "closed", "behind"])
 def test_memory_stays_flat(idle):
     """An idle thread holds nothing but what it must: empty nodes, up to the next one of full height."""

@@ -45,6 +45,7 @@ def test_threads_that_meet_in_a_winset(keys, rows, rounds):
         race(3, keys, rows, seed)
 
 
+@pytest.mark.usual_sizes
 def test_each_thread_has_a_lane_of_its_own_only_where_it_adds():
     """With many threads, memory follows the tuples, not the threads."""
     threads, keys = 20, 2000

@@ -1,0 +1,99 @@
+"""Other builds of the C core, made from a copy of the project, and its tests run on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+from tools import run, tool
+
+ROOT = Path(__file__).parent.parent
+
+SAID = "said.txt"  #: by the tests that ran last
+
+#: Options of CMake by name of a build: see csrc/CMakeLists.txt.
+OPTIONS = {
+    "usual": (),
+    "small": ("-DPYSTREAM_SMALL=ON", "-DPYSTREAM_POISON=ON"),
+    "address": ("-DPYSTREAM_SANITIZE=address,undefined", "-DPYSTREAM_SANITIZE_EXTENSION=ON"),
+    "address-small": (
+        "-DPYSTREAM_SANITIZE=address,undefined",
+        "-DPYSTREAM_SANITIZE_EXTENSION=ON",
+        "-DPYSTREAM_SMALL=ON",
+        "-DPYSTREAM_POISON=ON",
+    ),
+}
+
+#: Run pytest with the package of the copy in front, and without the editable install, which -S hides.
+RUN = """
+import sys
+sys.path[:0] = {paths!r}
+sys.path.append({packages!r})
+import pytest
+sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *{arguments!r}]))
+"""
+
+
+def copied(folder: Path) -> Path:
+    """A copy of what is built and tested."""
+    for name in ("csrc", "pystream", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def build(folder: Path, *targets: str, kind: str = "usual") -> None:
+    cmake, made = tool("cmake"), folder / f"build-{kind}"
+    run(cmake, "-S", "csrc", "-B", made, f"-DPython_EXECUTABLE={sys.executable}", *OPTIONS[kind], cwd=folder)
+    run(cmake, "--build", made, "--parallel", "2", "--target", *targets, cwd=folder)
+    for extension in made.glob("_*.so"):
+        shutil.copy(extension, folder / "pystream")
+
+
+def runtime(name: str) -> str:
+    """A library that comes with the compiler."""
+    return run("gcc", f"-print-file-name={name}").strip()
+
+
+def environment(kind: str) -> dict[str, str]:
+    """What a build's tests need: fewer examples, as they run a second time; and a sanitizer in front of all else.
+
+    Python and Arrow get their memory from the allocator that the sanitizer watches. What Python itself keeps at its end
+    would drown any leak of ours: those are told by `ps_memory_live`.
+    """
+    found = {"PYSTREAM_EXAMPLES": "10"} | os.environ
+    if kind.startswith("address"):
+        found["LD_PRELOAD"] = f"{runtime('libasan.so')} {runtime('libstdc++.so')}"
+        found["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=1"
+        found["PYTHONMALLOC"] = "malloc"
+        found["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+    return found
+
+
+def passes(folder: Path, *arguments: str, seconds: float, kind: str = "usual") -> bool:
+    """Whether the tests, by path below tests/ or by option of pytest, go well in that time.
+
+    What they have started ends with them, and what they have said is in SAID.
+    """
+    packages = str(Path(pa.__file__).parent.parent)
+    paths = [str(folder), str(folder / "tests")]
+    given = [a if a.startswith("-") else str(folder / "tests" / a) for a in arguments]
+    code = RUN.format(paths=paths, packages=packages, arguments=given)
+    env = os.environ if kind == "usual" else environment(kind)
+    with (folder / SAID).open("w") as said:
+        command = [sys.executable, "-S", "-c", code]
+        child = subprocess.Popen(command, cwd=folder, env=env, stdout=said, stderr=said, start_new_session=True)
+    try:
+        return child.wait(seconds) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        with suppress(ProcessLookupError):  # it has left nobody behind
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()

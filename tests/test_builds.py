@@ -1,0 +1,99 @@
+"""The tests of the operator once more, on builds that are made for finding mistakes (csrc/CMakeLists.txt).
+
+"small": every size is as small as it can be, and what is freed is overwritten. "address": the extension under the
+AddressSanitizer and the UndefinedBehaviorSanitizer, in a Python whose memory, and Arrow's, they watch as well. With --deep
+both at once, more files, and as many examples as usual.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+from builds import ROOT, SAID, build, copied, passes
+
+SECONDS = 900  #: for one file; a build that waits for ever is found, a loaded machine is not
+
+FILES = {
+    "small": ["test_aggregate.py", "test_borders.py", "test_operator.py", "test_packed.py", "test_pane_hive.py"],
+    "address": ["test_aggregate.py", "test_borders.py", "test_ingest.py", "test_partials.py", "test_snapshot.py"],
+}
+DEEP_FILES = [
+    *("test_aggregate.py", "test_asyncio.py", "test_borders.py", "test_exact_sum.py", "test_gather.py"),
+    *("test_ingest.py", "test_key_sweep.py", "test_native_udf.py", "test_operator.py", "test_packed.py"),
+    *("test_pane_hive.py", "test_partials.py", "test_query.py", "test_run_gate.py", "test_snapshot.py"),
+    *("test_stall.py", "test_t_gate.py", "test_w_hive.py", "test_win_set.py"),
+]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The project built in that way, once."""
+
+    @cache
+    def of(kind: str):
+        folder = copied(tmp_path_factory.mktemp(kind))
+        build(folder, "_core", kind=kind)
+        return folder
+
+    return of
+
+
+def check(folder, file: str, kind: str) -> None:
+    usual = ["-mnot usual_sizes"] if kind.endswith("small") else []
+    assert passes(folder, file, *usual, seconds=SECONDS, kind=kind), (folder / SAID).read_text()
+
+
+@pytest.mark.parametrize(("kind", "file"), [(kind, file) for kind, files in FILES.items() for file in files])
+def test_the_tests_pass(kind, file, built):
+    check(built(kind), file, kind)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("file", DEEP_FILES)
+@pytest.mark.parametrize("kind", ["small", "address", "address-small"])
+def test_all_tests_pass(kind, file, built, monkeypatch):
+    monkeypatch.setenv("PYSTREAM_EXAMPLES", "100")
+    check(built(kind), file, kind)
+
+
+# ---- whether the small build is small ----
+
+#: Numbers in csrc that are not sizes, or that cannot be smaller, with the reason.
+NOT_SIZES = {
+    "AHEAD": "of a hint to the cache",
+    "COUNT_MAX": "what a forged snapshot may say",
+    "EXACT_SUM_LIMBS": "the range of doubles",
+    "EXACT_SUM_NARROW_BIT": "the same",
+    "EXACT_SUM_NARROW_UNIT": "the same",
+    "EXACT_SUM_SHIFT_MAX": "the same",
+    "FOLD_NARROW_BYTES": "of a sum",
+    "FOLD_ROWS_MAX": "what forged partials may say",
+    "GATE_TUPLE_BYTES": "an estimate, for bytes_held",
+    "JOURNAL_COLUMNS": "of a table",
+    "KEY_BLOCKS": "how many blocks there may be: with fewer, keys run out",
+    "MS_CHUNKS": "the same for nodes",
+    "MS_LINE": "a cache line",
+    "NS_PER_S": "time",
+    "NUMBER_BYTES": "of the widest number",
+    "PIECE_WAIT_MS": "time: it only looks again",
+    "POSITION_BITS": "divides a word; POSITION_MAX is small",
+    "T_GATE_INPUTS_MAX": "what callers may ask for",
+    "T_GATE_READERS_MAX": "the same",
+    "WATCH_TOLD": "a bit",
+}
+
+
+def test_every_size_has_a_small_value():
+    """A block or a ring that is large in the small build is one whose border no test meets."""
+    constants = re.compile(r"(?:#define (\w+)|\b([A-Z][A-Z_]+) =) +\(?(?:\(size_t\)|INT64_C\()?(\d+)\b(.*)")
+    large = set()
+    for path in sorted([*ROOT.glob("csrc/*.c"), *ROOT.glob("csrc/*.h")]):
+        if path.name in ("pystream.h", "poison.c", "poison.h"):  # what callers see; the tool itself
+            continue
+        for line in path.read_text().splitlines():
+            found = constants.search(line)
+            if found and (int(found[3]) > 3 or "<<" in found[4]):
+                large.add(found[1] or found[2])
+    assert large <= NOT_SIZES.keys(), "give each SIZED(usual, least), or its reason here"
