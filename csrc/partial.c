@@ -367,7 +367,7 @@ static ps_code finish_integers(finish *f) {
       f->failed = i;
       return PS_OVERFLOW;
     }
-    out[i] = sum || s->n == 0 ? (uint64_t)(int64_t)s->sum : double_bits(integer_average(s));
+    out[i] = sum || s->n == 0 ? (uint64_t)(int64_t)s->sum : double_bits(exact_mean(s->sum, s->n, 0));
   }
   return PS_OK;
 }
@@ -385,8 +385,11 @@ static ps_code finish_floats(const finish *f) {
       if (!out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;
       continue;
     }
-    double x = s->wide ? exact_sum_round(s) : exact_sum_narrow_round(s->narrow);
-    out[i] = double_bits(avg ? x / (double)s->n : x);
+    if (avg) {
+      out[i] = double_bits(s->wide ? exact_sum_mean(s, s->n) : exact_mean(s->narrow, s->n, -EXACT_SUM_NARROW_UNIT));
+    } else {
+      out[i] = double_bits(s->wide ? exact_sum_round(s) : exact_sum_narrow_round(s->narrow));
+    }
   }
   return PS_OK;
 }
