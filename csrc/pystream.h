@@ -12,7 +12,7 @@
 #define PS_LEVELS_MAX 8
 
 /* Windows that one tuple may fall into where every window is kept by itself: all designs but PS_SLICED, and W-Hive.
-   Each takes some 600 bytes and 0.1 us, so such a tuple takes some 0.6 GB and 0.1 s. */
+   Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
 #define PS_ABI 12 /* raised with every change of this file; _native.py refuses an extension with another number */

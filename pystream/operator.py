@@ -44,8 +44,8 @@ THREADS_MAX = 1 << 10
 MAX_PENDING_MAX = 1 << 40
 DESIGNS = tuple(_native.DESIGNS)
 
-#: Windows that one tuple may fall into in designs that keep every window by itself (all but "sliced"): each takes some
-#: 600 bytes and 0.1 us per tuple, so that such a tuple takes some 0.6 GB and 0.1 s; with 2**40 nothing would ever end.
+#: Windows that one tuple may fall into in designs that keep every window by itself (all but "sliced"), 2**20. Each takes
+#: about 1 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds: more would not work for long.
 WINDOWS_MAX = _native.WINDOWS_MAX
 
 #: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
@@ -419,8 +419,8 @@ class Operator:
     def _overlap_error(self, where: str, fault: _native.Fault) -> OverlapError:
         can = "use design='sliced', or" if "sliced" in designs_for(self.query) else "a user function needs"
         return OverlapError(
-            f"{where}: timestamp {fault.ts} falls into more than {WINDOWS_MAX:,} windows, and {self.design!r} keeps each "
-            f"of them; {can} a larger advance"
+            f"{where}: timestamp {fault.ts} falls into more than {WINDOWS_MAX:,} windows, and {self.design!r} keeps "
+            f"each of them; {can} a larger advance"
         )
 
     def _closed_error(self, input: int | None) -> ClosedError:

@@ -13,14 +13,14 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({most}, {most}))
 sys.path[:] = {path!r}
 import pytest
-sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--rootdir", {folder!r}, {test!r}]))
+sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--rootdir", {folder!r}, {file!r}, "-k", {only!r}]))
 """
 
 
-def assert_passes(test: str, seconds: float, most: int = 6 << 30) -> None:
-    """Run `test`, "file.py::name" in this folder, within so many seconds and bytes of address space."""
+def assert_passes(file: str, only: str, seconds: float, most: int = 6 << 30) -> None:
+    """Run tests of a file in this folder, within so many seconds and bytes of address space."""
     folder = str(FOLDER)
-    code = RUN.format(most=most, path=[folder, *sys.path], folder=folder, test=f"{folder}/{test}")
+    code = RUN.format(most=most, path=[folder, *sys.path], folder=folder, file=f"{folder}/{file}", only=only)
     site = ["-S"] if sys.flags.no_site else []
     try:
         ended = subprocess.run(
@@ -28,5 +28,5 @@ def assert_passes(test: str, seconds: float, most: int = 6 << 30) -> None:
         )
     except subprocess.TimeoutExpired as expired:
         said = (expired.stdout or b"").decode()
-        raise AssertionError(f"{test} did not end within {seconds} s\n{said}") from None
+        raise AssertionError(f"{only} did not end within {seconds} s\n{said}") from None
     assert ended.returncode == 0, ended.stdout + ended.stderr
