@@ -44,8 +44,8 @@ THREADS_MAX = 1 << 10
 MAX_PENDING_MAX = 1 << 40
 DESIGNS = tuple(_native.DESIGNS)
 
-#: Windows that one tuple may fall into in designs that keep every window by itself (all but "sliced"), 2**20. Each takes
-#: about 1 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds: more would not work for long.
+#: Windows that one tuple may fall into in designs that keep every window by itself (all but "sliced"), 2**20. Each is
+#: about 1 KB and takes some microseconds to make: 1 GB and some seconds for such a tuple. More would not work for long.
 WINDOWS_MAX = _native.WINDOWS_MAX
 
 #: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.

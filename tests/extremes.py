@@ -57,7 +57,7 @@ class Extreme:
 def extremes(draw: st.DrawFn) -> Extreme:
     size, advance = (draw(NUMBERS.filter(bool)) for _ in range(2))
     if draw(st.booleans()):  # of about the same size, so that windows overlap a little anywhere
-        advance = max(1, size // draw(st.integers(1, FEW - 1)) + draw(st.integers(-1, 1)))
+        advance = min(MAX, max(1, size // draw(st.integers(1, FEW - 1)) + draw(st.integers(-1, 1))))
     beside = st.integers(-2, 2)
     edges = [k * advance + end for k in (0, 1, 2, MAX // advance) for end in (0, size)]
     times = st.one_of(NUMBERS, st.builds(lambda edge, by: edge + by, st.sampled_from(edges), beside))
