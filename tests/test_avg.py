@@ -6,6 +6,7 @@ import math
 import struct
 from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -73,6 +74,42 @@ def test_floats_in_partials_and_in_a_w_hive(values):
     for thread in range(2):
         hive.close(thread)
     assert bits(hive.get_next_winset()[1]["k"]) == bits(nearest(values))
+
+
+#: What one meter reads: sums of any size, those whose means lie halfway between two doubles one time in 150 among them.
+READINGS = {
+    "one decimal": lambda rng, n: rng.integers(500, 3500, n) / 10,
+    "one decimal, negative": lambda rng, n: rng.integers(-3500, -500, n) / 10,
+    "few bits": lambda rng, n: rng.integers(-(2**53), 2**53, n) * 0.125,
+    "around zero": lambda rng, n: rng.normal(0, 1, n),
+    "small": lambda rng, n: rng.normal(0, 1e-6, n),
+    "large": lambda rng, n: rng.normal(0, 1e15, n),
+    "huge": lambda rng, n: rng.normal(0, 1e300, n),
+    "zeros": lambda rng, n: rng.integers(0, 2, n) * 0.1,
+}
+
+
+@pytest.mark.parametrize("kinds", [*([kind] for kind in READINGS), [*READINGS]], ids=lambda kinds: "+".join(kinds)[:30])
+def test_many_keys(kinds):
+    """Means are made in blocks of keys; some keys have nothing but nulls."""
+    rng, keys, rows = np.random.default_rng(7), 70, 16_000
+    ts, key = np.sort(rng.integers(0, 60, rows)), rng.integers(0, keys, rows)
+    values = np.select([key % len(kinds) == i for i in range(len(kinds))], [READINGS[k](rng, rows) for k in kinds])
+    table = pa.table({"ts": ts, "k": key, "x": pa.array(values, mask=key % 23 == 22)})
+    query = ps.Query(ps.Window(10), "k", {"mean": ps.avg("x")})
+    groups: dict[tuple[int, int], list[float]] = {}
+    for row in zip((ts // 10 * 10).tolist(), key.tolist(), table["x"].to_pylist(), strict=True):
+        groups.setdefault(row[:2], []).extend([] if row[2] is None else [row[2]])
+    want = {group: nearest(given) if given else None for group, given in groups.items()}
+    whole = Combine(query, table.schema)
+    fold = Fold(query, table.schema)
+    whole.add([*fold.add(table.combine_chunks().to_batches()[0]), *fold.finish()])
+    for got in (
+        ps.aggregate(query, [table]),
+        ps.aggregate(query, [table], design="mq"),
+        pa.Table.from_batches(whole.finish()),
+    ):
+        assert {(row["ts"], row["k"]): row["mean"] for row in got.to_pylist()} == want
 
 
 @given(
