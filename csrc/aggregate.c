@@ -1,8 +1,6 @@
 /* aggregate.c - see aggregate.h. */
 #include "aggregate.h"
 
-#include <math.h>
-
 /* ---- count ---- */
 
 static bool count_add(const aggregate *a, void *state, const column *c, int64_t row) {
@@ -55,26 +53,10 @@ static ps_code integer_sum_finish(const aggregate *a, const void *state, out_row
   return put_bits(rows, to, (uint64_t)(int64_t)s->sum);
 }
 
-/* The dividend is shifted up until the quotient has more than 54 bits; a remainder then
-   only matters as a sticky last bit, and converting the quotient rounds once. */
-double integer_average(const integer_state *s) {
-  int128 sum = s->sum;
-  int64_t n = s->n;
-  if (sum == 0) return 0.0;
-  uint128 magnitude = sum < 0 ? -(uint128)sum : (uint128)sum;
-  uint64_t high = (uint64_t)(magnitude >> 64);
-  int shift = high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)magnitude);
-  magnitude <<= shift;
-  uint128 quotient = magnitude / (uint64_t)n;
-  if (magnitude % (uint64_t)n) quotient |= 1;
-  double result = ldexp((double)quotient, -shift);
-  return sum < 0 ? -result : result;
-}
-
 static ps_code integer_avg_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to) {
   (void)a;
   const integer_state *s = state;
-  return s->n ? put_bits(rows, to, double_bits(integer_average(s))) : put_null(rows, to);
+  return s->n ? put_bits(rows, to, double_bits(exact_mean(s->sum, s->n, 0))) : put_null(rows, to);
 }
 
 /* ---- sum and avg of floats ---- */
@@ -110,7 +92,7 @@ static ps_code float_avg_finish(const aggregate *a, const void *state, out_rows 
   (void)a;
   const float_state *s = state;
   if (s->n == 0) return put_null(rows, to);
-  return put_bits(rows, to, double_bits(exact_sum_round(s) / (double)s->n));
+  return put_bits(rows, to, double_bits(exact_sum_mean(s, s->n)));
 }
 
 static void float_drop(void *state) { exact_sum_clear(state); }

@@ -48,9 +48,6 @@ typedef struct {
 
 typedef ps_exact_sum float_state;
 
-/* sum / n to the nearest double. */
-double integer_average(const integer_state *s);
-
 /* min, max, first, last of fixed-width values, */
 typedef struct {
   uint64_t bits;

@@ -374,7 +374,11 @@ ps_code ps_fold_get_windows(ps_fold *f, uint64_t until, int64_t most, struct Arr
   return PS_OK;
 }
 
-uint64_t ps_fold_start(const ps_fold *f) { return f->start_next; }
+/* No window starts behind the last start, and no row will be in that one: then this will do, and fits int64. */
+uint64_t ps_fold_start(const ps_fold *f) {
+  uint64_t last = last_start(f->windows, INT64_MAX);
+  return f->start_next < last || f->start_next == UINT64_MAX ? f->start_next : last;
+}
 
 ps_code ps_fold_fault_key(const ps_fold *f, const ps_fault *fault, struct ArrowArray *out) {
   return window_name(fault->ts, fault->key, f->keys, f->column_types + 1, out) ? PS_OK : PS_NO_MEMORY;

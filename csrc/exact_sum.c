@@ -142,57 +142,102 @@ bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other) {
   return true;
 }
 
-static int highest_bit(const exact_sum_wide *w) {
-  for (int i = EXACT_SUM_LIMBS - 1; i >= 0; i--) {
-    if (w->limb[i]) return i * 64 + 63 - __builtin_clzll(w->limb[i]);
-  }
-  return -1;
-}
+/* ---- rounding ---- */
 
-static bool bit_at(const exact_sum_wide *w, int pos) { return w->limb[pos / 64] >> (pos % 64) & 1; }
+/* The value of a wide sum, or of its quotient, with 64 bits more below the unit: limbs of 2^-1138. */
+#define FINE_LIMBS (EXACT_SUM_LIMBS + 1)
+#define FINE_BIT (1074 + 64)
 
-static bool any_below(const exact_sum_wide *w, int pos) {
-  for (int i = 0; i < pos / 64; i++) {
-    if (w->limb[i]) return true;
-  }
-  return pos % 64 && w->limb[pos / 64] << (64 - pos % 64);
-}
-
-/* The bits [pos, pos + 53) as an integer. */
-static uint64_t bits_from(const exact_sum_wide *w, int pos) {
-  int i = pos / 64, offset = pos % 64;
-  uint64_t bits = w->limb[i] >> offset;
-  if (offset && i + 1 < EXACT_SUM_LIMBS) bits |= w->limb[i + 1] << (64 - offset);
-  return bits & ((UINT64_C(1) << 53) - 1);
-}
+typedef struct {
+  uint64_t limb[FINE_LIMBS]; /* a magnitude, least significant first */
+  bool negative;
+} fine;
 
 static void negate(exact_sum_wide *w) {
   for (int i = 0; i < EXACT_SUM_LIMBS; i++) w->limb[i] = ~w->limb[i];
   wide_add_limb(w, 0, 1);
 }
 
-/* Nearest double, ties to even. Bit 0 is the smallest subnormal, so keeping the top 53 bits but none below bit 0
+static fine fine_of(exact_sum_wide w) {
+  fine f = {.limb = {0}, .negative = w.limb[EXACT_SUM_LIMBS - 1] >> 63};
+  if (f.negative) negate(&w);
+  memcpy(f.limb + 1, w.limb, sizeof w.limb);
+  return f;
+}
+
+/* Limb by limb; n < 2^63. The last remainder can be dropped: a tie times n is a multiple of 2^-1075, as the sum is, so
+   a mean beside a tie is 2^-1138 or more away from it, and those bits are here. */
+static void fine_divide(fine *f, uint64_t n) {
+  uint64_t rest = 0;
+  for (int i = FINE_LIMBS - 1; i >= 0; i--) {
+    uint128 part = (uint128)rest << 64 | f->limb[i];
+    f->limb[i] = (uint64_t)(part / n);
+    rest = (uint64_t)part - f->limb[i] * n;
+  }
+}
+
+static int highest_bit(const fine *f) {
+  for (int i = FINE_LIMBS - 1; i >= 0; i--) {
+    if (f->limb[i]) return i * 64 + 63 - __builtin_clzll(f->limb[i]);
+  }
+  return -1;
+}
+
+static bool bit_at(const fine *f, int pos) { return f->limb[pos / 64] >> (pos % 64) & 1; }
+
+static bool any_below(const fine *f, int pos) {
+  for (int i = 0; i < pos / 64; i++) {
+    if (f->limb[i]) return true;
+  }
+  return pos % 64 && f->limb[pos / 64] << (64 - pos % 64);
+}
+
+/* The bits [pos, pos + 53) as an integer. */
+static uint64_t bits_from(const fine *f, int pos) {
+  int i = pos / 64, offset = pos % 64;
+  uint64_t bits = f->limb[i] >> offset;
+  if (offset && i + 1 < FINE_LIMBS) bits |= f->limb[i + 1] << (64 - offset);
+  return bits & ((UINT64_C(1) << 53) - 1);
+}
+
+/* Nearest double, ties to even. Bit 64 is the smallest subnormal, so keeping the top 53 bits but none below bit 64
    rounds subnormals right too; ldexp is exact up to the overflow to infinity. */
-static double round_wide(exact_sum_wide w) {
-  bool negative = w.limb[EXACT_SUM_LIMBS - 1] >> 63;
-  if (negative) negate(&w);
-  int top = highest_bit(&w);
-  int low = top - 52 > 0 ? top - 52 : 0;
-  uint64_t m = bits_from(&w, low);
-  if (low > 0 && bit_at(&w, low - 1) && (any_below(&w, low - 1) || (m & 1))) m++;
-  double magnitude = ldexp((double)m, low - 1074);
-  return negative ? -magnitude : magnitude;
+static double fine_round(const fine *f) {
+  int top = highest_bit(f);
+  int low = top - 52 > 64 ? top - 52 : 64;
+  uint64_t m = bits_from(f, low);
+  if (bit_at(f, low - 1) && (any_below(f, low - 1) || (m & 1))) m++;
+  double magnitude = ldexp((double)m, low - FINE_BIT);
+  return f->negative ? -magnitude : magnitude;
+}
+
+/* Whether NaN or an infinity decides the value alone. */
+static bool is_special(const exact_sum_wide *w, double *value) {
+  *value = w->nan || (w->plus_inf && w->minus_inf) ? (double)NAN : (double)(w->plus_inf ? INFINITY : -INFINITY);
+  return w->nan || w->plus_inf || w->minus_inf;
+}
+
+static fine fine_value(const ps_exact_sum *sum) {
+  exact_sum_wide total = *sum->wide;
+  wide_add_narrow(&total, sum->narrow);
+  return fine_of(total);
 }
 
 double exact_sum_round(const ps_exact_sum *sum) {
+  double special;
   if (!sum->wide) return exact_sum_narrow_round(sum->narrow);
-  const exact_sum_wide *w = sum->wide;
-  if (w->nan || (w->plus_inf && w->minus_inf)) return (double)NAN;
-  if (w->plus_inf) return (double)INFINITY;
-  if (w->minus_inf) return (double)-INFINITY;
-  exact_sum_wide total = *w;
-  wide_add_narrow(&total, sum->narrow);
-  return round_wide(total);
+  if (is_special(sum->wide, &special)) return special;
+  fine value = fine_value(sum);
+  return fine_round(&value);
+}
+
+double exact_sum_mean(const ps_exact_sum *sum, int64_t n) {
+  double special;
+  if (!sum->wide) return exact_mean(sum->narrow, n, -EXACT_SUM_NARROW_UNIT);
+  if (is_special(sum->wide, &special)) return special;
+  fine value = fine_value(sum);
+  fine_divide(&value, (uint64_t)n);
+  return fine_round(&value);
 }
 
 void exact_sum_clear(ps_exact_sum *sum) {
@@ -214,6 +259,8 @@ ps_code ps_exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other) {
 }
 
 double ps_exact_sum_round(const ps_exact_sum *sum) { return exact_sum_round(sum); }
+
+double ps_exact_sum_mean(const ps_exact_sum *sum, int64_t n) { return exact_sum_mean(sum, n); }
 
 void ps_exact_sum_free(ps_exact_sum *sum) {
   if (!sum) return;

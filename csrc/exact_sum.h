@@ -13,7 +13,7 @@
  *   value = narrow * 2^-80 + wide * 2^-1074
  *
  * An exact zero is +0.0, as with math.fsum. NaN, or both infinities, give NaN. A sum beyond the largest double is
- * infinite.
+ * infinite. A mean is the exact sum divided by n and rounded once, so it is finite wherever the values are.
  */
 #pragma once
 
@@ -100,5 +100,26 @@ static inline double exact_sum_narrow_round(int128 narrow) {
   return narrow < 0 ? -x * unit : x * unit;
 }
 
+/* sum / n * 2^unit, rounded once; n > 0, and the result must be no subnormal (|unit| < 800). The dividend is shifted to
+   127 bits and n to 64, so one division of 128 by 64 bits gives a quotient of 63 or 64. A double keeps 53 of them; of
+   the others it matters only whether they are above, at or below a half: the last bit kept here says whether anything
+   is below it. */
+static inline double exact_mean(int128 sum, int64_t n, int unit) {
+  if (sum == 0) return 0.0;
+  uint128 magnitude = sum < 0 ? -(uint128)sum : (uint128)sum;
+  uint64_t high = (uint64_t)(magnitude >> 64);
+  int zeros = high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)magnitude),
+      scale = __builtin_clzll((uint64_t)n);
+  uint128 dividend = magnitude << zeros >> 1; /* exact: with no zero it is 2^127 */
+  uint64_t divisor = (uint64_t)n << scale, quotient = (uint64_t)(dividend / divisor);
+  bool rest = (uint64_t)dividend != quotient * divisor; /* the remainder is below 2^64 */
+  double x = (double)(int64_t)(quotient >> 1 | (quotient & 1) | rest);
+  uint64_t power = (uint64_t)(1023 + 2 + scale - zeros + unit) << 52;
+  double factor;
+  memcpy(&factor, &power, sizeof factor);
+  return sum < 0 ? -x * factor : x * factor;
+}
+
 double exact_sum_round(const ps_exact_sum *sum);
-void exact_sum_clear(ps_exact_sum *sum); /* frees what it holds; it is an empty sum again */
+double exact_sum_mean(const ps_exact_sum *sum, int64_t n); /* the nearest double to sum / n; n > 0 */
+void exact_sum_clear(ps_exact_sum *sum);                   /* frees what it holds; it is an empty sum again */

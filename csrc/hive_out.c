@@ -3,6 +3,7 @@
 
 bool hive_out_init(hive_out *h, ps_operator *op, int32_t updaters, bool own_keys) {
   *h = (hive_out){.hive = w_hive_new(op->size, op->advance, &op->functions, updaters, own_keys, op->levels)};
+  if (h->hive) w_hive_stop_at(h->hive, &op->cancelled);
   return h->hive != NULL;
 }
 

@@ -104,6 +104,7 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, 
   op->design = design_of(which);
   op->size = query->size;
   op->advance = query->advance;
+  op->ts_max = op->design->window ? INT64_MAX : ts_max(operator_windows(op)); /* slices: one for all windows */
   op->keys = query->keys;
   op->columns = query->columns;
   op->levels = levels;
@@ -240,6 +241,15 @@ static bool in_order(const batch *b, int64_t latest, ps_fault *fault) {
   return true;
 }
 
+/* Whether no tuple falls into too many windows; if one does, says which. Timestamps never decrease. */
+static bool in_few_windows(const ps_operator *op, const batch *b, ps_fault *fault) {
+  if (b->rows == 0 || batch_ts(b, b->rows - 1) <= op->ts_max) return true;
+  int64_t row = 0;
+  while (batch_ts(b, row) <= op->ts_max) row++;
+  *fault = (ps_fault){.row = row, .ts = batch_ts(b, row), .latest = op->ts_max};
+  return false;
+}
+
 static bool is_closed(ps_operator *op, input *in) { return ps_flag_get(&in->closed) || ps_flag_get(&op->cancelled); }
 
 /* Everything that can fail, before anything is taken. */
@@ -247,6 +257,7 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
   input *in = &op->input[which];
   if (is_closed(op, in)) return PS_CLOSED;
   if (!in_order(b, ps_counter_get(&in->latest), fault)) return PS_DISORDER;
+  if (!in_few_windows(op, b, fault)) return PS_OVERLAP;
   if (!ledger_fits(&in->ledger, b->rows)) {
     operator_ring(op, 0); /* it may count out some that have become ready */
     return PS_FULL;

@@ -65,6 +65,7 @@ struct ps_operator {
   const design *design;
   void *state; /* the design's own */
   int64_t size, advance;
+  int64_t ts_max; /* the largest timestamp that the design takes: see edges.h */
   int32_t levels; /* of the design's lists; 0: what suits them */
   int32_t inputs;
   int32_t keys;
@@ -86,6 +87,10 @@ struct ps_operator {
   bool joined;   /* behind end_lock */
   pid_t process; /* that has the threads */
 };
+
+static inline pane_windows operator_windows(const ps_operator *op) {
+  return (pane_windows){(uint64_t)op->size, (uint64_t)op->advance};
+}
 
 /* Any thread, after making something visible that the worker may wait for. */
 static inline void operator_ring(ps_operator *op, int32_t number) { doorbell_ring(&op->worker[number].doorbell); }

@@ -394,8 +394,8 @@ ps_code pane_window_carry(pane_window *w, carried *c, int64_t start, const key *
        memory_grow((void **)&c->numbers, &c->numbers_capacity, c->n + 1, sizeof *c->numbers) &&
        memory_grow((void **)&c->states, &c->states_capacity, (c->n + 1) * f->state_size, 1);
   if (!ok) return PS_NO_MEMORY;
-  if (c->met[k->number] == start + 1) return PS_CORRUPT;
-  c->met[k->number] = start + 1;
+  if (c->met[k->number] == (uint64_t)start + 1) return PS_CORRUPT;
+  c->met[k->number] = (uint64_t)start + 1;
   c->starts[c->n] = start;
   c->numbers[c->n] = k->number;
   memcpy(carried_state(c, f, c->n), state, (size_t)f->state_size);

@@ -62,7 +62,7 @@ typedef struct {
   uint8_t *states;   /* owned */
   int64_t n, first;  /* those before `first` have been used */
   int64_t starts_capacity, numbers_capacity, states_capacity;
-  int64_t *met; /* by key number: the last start + 1 that the key came with */
+  uint64_t *met; /* by key number: the last start + 1 that the key came with */
   int64_t met_capacity;
 } carried;
 

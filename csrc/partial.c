@@ -1,6 +1,8 @@
 /* partial.c - see partial.h. */
 #include "partial.h"
 
+#include "exact_means.h"
+
 /* ---- count: an integer ---- */
 
 static bool count_enter(const partial_totals *t, const partial_list *list) {
@@ -367,28 +369,56 @@ static ps_code finish_integers(finish *f) {
       f->failed = i;
       return PS_OVERFLOW;
     }
-    out[i] = sum || s->n == 0 ? (uint64_t)(int64_t)s->sum : double_bits(integer_average(s));
+    out[i] = sum || s->n == 0 ? (uint64_t)(int64_t)s->sum : double_bits(exact_mean(s->sum, s->n, 0));
+  }
+  return PS_OK;
+}
+
+/* One float result, or null. False when out of memory. */
+static bool finish_float(const finish *f, const float_state *s, int64_t row, uint64_t *out) {
+  if (s->n == 0) {
+    *out = 0;
+    return out_put_null_at(f->rows, f->to, row);
+  }
+  *out = double_bits(f->a->function == PS_AVG ? exact_sum_mean(s, s->n) : exact_sum_round(s));
+  return true;
+}
+
+static ps_code finish_sums(const finish *f, uint64_t *out) {
+  const float_state *total = f->t->total;
+  const uint32_t *keys = f->keys->keys;
+  for (int64_t i = 0, n = f->keys->n; i < n; i++) {
+    const float_state *s = &total[keys[i]];
+    if (__builtin_expect(s->n > 0 && !s->wide, 1)) {
+      out[i] = double_bits(exact_sum_narrow_round(s->narrow));
+    } else if (!finish_float(f, s, i, &out[i])) {
+      return PS_NO_MEMORY;
+    }
+  }
+  return PS_OK;
+}
+
+/* Block by block; what a block cannot decide, one by one. */
+static ps_code finish_means(const finish *f, uint64_t *out) {
+  const float_state *total = f->t->total;
+  const uint32_t *keys = f->keys->keys;
+  exact_means_block b;
+  for (int64_t from = 0, n = f->keys->n; from < n; from += EXACT_MEANS) {
+    int64_t count = n - from < EXACT_MEANS ? n - from : EXACT_MEANS;
+    uint64_t unfit = 0;
+    for (int64_t i = 0; i < count; i++) unfit |= exact_means_put(&b, i, &total[keys[from + i]]);
+    if (!unfit) exact_means(&b, count, (double *)(void *)(out + from));
+    bool ok = true;
+    for (int64_t i = from; unfit && ok && i < from + count; i++) ok = finish_float(f, &total[keys[i]], i, &out[i]);
+    if (!ok) return PS_NO_MEMORY;
   }
   return PS_OK;
 }
 
 static ps_code finish_floats(const finish *f) {
-  const float_state *total = f->t->total;
   uint64_t *out = out_reserve(f->rows, f->to, f->keys->n);
   if (!out) return PS_NO_MEMORY;
-  bool avg = f->a->function == PS_AVG;
-  const uint32_t *keys = f->keys->keys;
-  for (int64_t i = 0, n = f->keys->n; i < n; i++) {
-    const float_state *s = &total[keys[i]];
-    if (s->n == 0) {
-      out[i] = 0;
-      if (!out_put_null_at(f->rows, f->to, i)) return PS_NO_MEMORY;
-      continue;
-    }
-    double x = s->wide ? exact_sum_round(s) : exact_sum_narrow_round(s->narrow);
-    out[i] = double_bits(avg ? x / (double)s->n : x);
-  }
-  return PS_OK;
+  return f->a->function == PS_AVG ? finish_means(f, out) : finish_sums(f, out);
 }
 
 static ps_code finish_least(const finish *f) {

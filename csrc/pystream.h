@@ -10,7 +10,12 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 12 /* raised with every change of this file; _native.py refuses an extension with another number */
+
+/* Windows that one tuple may fall into where every window is kept by itself: all designs but PS_SLICED, and W-Hive.
+   Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
+#define PS_WINDOWS_MAX 1048576
+
+#define PS_ABI 13 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -25,6 +30,7 @@ typedef enum {
   PS_UDF_FAILED, /* a native udf gave a code other than 0: ps_fault says which, and in which window and aggregate */
   PS_CORRUPT,    /* load: not what save gives for this query */
   PS_TWICE,      /* two rows of a key have the same ts, stream and position, and first or last must choose */
+  PS_OVERLAP,    /* a tuple falls into more than PS_WINDOWS_MAX windows: ps_fault says which, and its timestamp */
   PS_PAUSED      /* never leaves the core: a step gave way to a pause */
 } ps_code;
 
@@ -113,8 +119,8 @@ typedef struct {
 
 /* What went wrong, in numbers; Python makes the sentence. */
 typedef struct {
-  int64_t row;       /* PS_DISORDER: row of the batch */
-  int64_t ts;        /* PS_DISORDER: the offending timestamp; PS_OVERFLOW, PS_UDF_FAILED: the window's start */
+  int64_t row;       /* PS_DISORDER, PS_OVERLAP: row of the batch */
+  int64_t ts;        /* PS_DISORDER, PS_OVERLAP: its timestamp; PS_OVERFLOW, PS_UDF_FAILED: the window's start */
   int64_t latest;    /* PS_DISORDER: the timestamp it had to reach */
   int32_t aggregate; /* PS_OVERFLOW, PS_UDF_FAILED: index of the aggregate */
   int32_t code;      /* PS_UDF_FAILED: what the user's function gave */
@@ -281,6 +287,7 @@ ps_exact_sum *ps_exact_sum_new(void);
 ps_code ps_exact_sum_add_all(ps_exact_sum *sum, const double *values, int64_t n);
 ps_code ps_exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other);
 double ps_exact_sum_round(const ps_exact_sum *sum);
+double ps_exact_sum_mean(const ps_exact_sum *sum, int64_t n); /* the nearest double to sum / n; n > 0 */
 void ps_exact_sum_free(ps_exact_sum *sum);
 
 /* For tests: allocations alive now, and a countdown after which the next ones fail (0: never). */

@@ -117,7 +117,8 @@ static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
   runs *r = op->state;
   ps_code code = r->slice.n > 0 ? PS_OK : next_slice(r);
   if (code != PS_OK) return idle(r, op, code, fault);
-  while (code == PS_OK && r->slice.n > 0) {
+  /* Tuples may be in many windows each: whoever wants a pause or the end does not wait for all of the block. */
+  while (code == PS_OK && r->slice.n > 0 && !ps_flag_get(&op->pause.wanted) && !ps_flag_get(&op->cancelled)) {
     code = upout_tuple(r, op, fault);
     if (r->slice.n == 0 && r->block.n > 0) r->slice = run_block_next(&r->block);
   }

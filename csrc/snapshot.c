@@ -83,7 +83,9 @@ ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out) {
 }
 
 ps_code ps_operator_save_slices(ps_operator *op, struct ArrowArray *out, int64_t *start_next) {
-  *start_next = op->design->window ? (int64_t)op->design->window(op)->start_next : 0;
+  uint64_t next = op->design->window ? op->design->window(op)->start_next : 0;
+  uint64_t last = last_start(operator_windows(op), INT64_MAX);
+  *start_next = (int64_t)(next < last ? next : last); /* behind the last window is none, and it gets no tuple then */
   return save_states(op, op->design->save_slices, out);
 }
 
@@ -250,6 +252,14 @@ static ps_code carry(const target *to, pane_window *w, saved from, ps_fault *fau
   return code == PS_OK ? load_states(&slices, from.slices, fault) : code;
 }
 
+/* Whether the slices make no more windows than the design takes; they come in the order of their begins. */
+static ps_code check_overlap(const ps_operator *op, const pane_window *w, ps_fault *fault) {
+  const carried *c = &w->slices;
+  if (c->n == 0 || c->starts[c->n - 1] <= op->ts_max) return PS_OK;
+  *fault = (ps_fault){.ts = c->starts[c->n - 1], .latest = op->ts_max};
+  return PS_OVERLAP;
+}
+
 static ps_code load_expanded(const target *to, saved from, ps_fault *fault) {
   ps_operator *op = to->op;
   for (int32_t a = 0; a < op->functions.n; a++) {
@@ -264,6 +274,7 @@ static ps_code load_expanded(const target *to, saved from, ps_fault *fault) {
   bool made = pane_window_init(&w, &plan, &keys);
   window_maker m = {to, memory_new((size_t)op->functions.state_size), {0}};
   ps_code code = made && m.state ? carry(to, &w, from, fault) : PS_NO_MEMORY;
+  if (code == PS_OK) code = check_overlap(op, &w, fault);
   if (code == PS_OK) code = make_windows(&m, &w);
   if (made) pane_window_free(&w);
   memory_free(m.state);

@@ -19,7 +19,7 @@ enum { RUN = SIZED(64, 2) }; /* tuples read at once */
 typedef struct {
   int64_t *read;  /* tuples of each input */
   int64_t ts;     /* of the last tuple or marker; -1: none */
-  int64_t window; /* the first window that was open when the output thread was rung */
+  uint64_t open;  /* where the first window started that was open when the output thread was rung */
   int64_t unrung; /* tuples since then */
   t_gate_tuple run[RUN];
 } updater;
@@ -127,9 +127,9 @@ static ps_code update(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple
 
 /* Wakes the output thread if there may be something for it: a window has become complete, or tuples to settle. */
 static void ring_output(updater *self, ps_operator *op, bool all) {
-  int64_t open = self->ts < op->size ? 0 : (self->ts - op->size) / op->advance + 1;
-  if (open == self->window && self->unrung < (all ? 1 : SETTLE_EVERY)) return;
-  self->window = open;
+  uint64_t open = self->ts < 0 ? 0 : first_start(operator_windows(op), (uint64_t)self->ts);
+  if (open == self->open && self->unrung < (all ? 1 : SETTLE_EVERY)) return;
+  self->open = open;
   self->unrung = 0;
   operator_ring(op, 0);
 }

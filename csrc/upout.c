@@ -2,9 +2,8 @@
 #include "upout.h"
 
 void upout_init(upout *u, ps_operator *op) {
-  window_list_init(&u->windows, op->size, op->advance, &op->functions,
-                   op->functions.udf >= 0 ? &op->sink.journal : NULL);
-  ps_counter_set(&u->open, 0);
+  out_rows *journal = op->functions.udf >= 0 ? &op->sink.journal : NULL;
+  window_list_init(&u->windows, operator_windows(op), &op->functions, journal, &op->cancelled);
 }
 
 void upout_free(upout *u) { window_list_free(&u->windows); }
@@ -20,7 +19,6 @@ static ps_code output_first(upout *u, ps_operator *op, ps_fault *fault) {
   sink_unlock(&op->sink);
   if (code != PS_OK) return code;
   window_list_pop(&u->windows);
-  ps_counter_set(&u->open, u->windows.windows);
   return PS_OK;
 }
 
@@ -45,14 +43,13 @@ void upout_skip(ps_operator *op) {
 }
 
 ps_code upout_update(upout *u, ps_operator *op, const batch *b, int64_t row) {
-  bool ok = window_list_update(&u->windows, b, row);
+  ps_code code = window_list_update(&u->windows, b, row);
   upout_skip(op);
-  ps_counter_set(&u->open, u->windows.windows);
-  return ok ? PS_OK : PS_NO_MEMORY;
+  return code;
 }
 
 void upout_stats(upout *u, ps_operator *op, ps_stats *out) {
-  out->windows = ps_counter_get(&u->open);
+  out->windows = ps_counter_get(&u->windows.windows);
   out->bytes += out->windows * window_bytes(&op->functions);
 }
 
@@ -63,9 +60,7 @@ bool upout_save(const upout *u, window_visit visit, void *context) {
 }
 
 ps_code upout_load(upout *u, int64_t start, const key *k, const uint8_t *state) {
-  ps_code code = window_list_load(&u->windows, start, k, state);
-  ps_counter_set(&u->open, u->windows.windows);
-  return code;
+  return window_list_load(&u->windows, start, k, state);
 }
 
 void upout_number(upout *u, int64_t next) { u->windows.udf_window = next; }

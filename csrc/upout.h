@@ -7,8 +7,7 @@
 #include "operator.h"
 
 typedef struct {
-  window_list windows; /* the output thread's */
-  ps_counter open;     /* windows in it, for everybody */
+  window_list windows; /* the output thread's, but for the number of windows */
 } upout;
 
 void upout_init(upout *u, ps_operator *op);

@@ -1,6 +1,7 @@
 /* w_hive.c - see w_hive.h. */
 #include "w_hive.h"
 
+#include "edges.h"
 #include "skip_list.h"
 #include "window_list.h"
 
@@ -31,7 +32,8 @@ typedef struct {
 } updater;
 
 struct w_hive {
-  uint64_t size, advance;
+  pane_windows times;
+  ps_flag *stop; /* NULL: none */
   win_set_shape shape;
   ps_counter windows; /* statistics */
   int32_t levels;
@@ -85,7 +87,7 @@ w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, i
   assert(size > 0 && advance > 0 && threads > 0 && levels <= SKIP_LEVELS_MAX && (own_keys || functions->combines));
   w_hive *hive = memory_new(sizeof *hive);
   if (!hive) return NULL;
-  *hive = (w_hive){.size = (uint64_t)size, .advance = (uint64_t)advance};
+  *hive = (w_hive){.times = {(uint64_t)size, (uint64_t)advance}};
   hive->shape = (win_set_shape){functions, threads, own_keys ? 1 : threads, &hive->windows};
   hive->levels = levels ? levels : levels_for(size, advance);
   hive->updater = memory_new((size_t)threads * sizeof *hive->updater);
@@ -99,6 +101,8 @@ w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, i
   for (int32_t i = 0; i < threads; i++) updater_init(hive, i);
   return hive;
 }
+
+void w_hive_stop_at(w_hive *hive, ps_flag *stop) { hive->stop = stop; }
 
 /* What is before `oldest` has been freed; the head goes last. */
 static void nodes_free(w_hive *hive) {
@@ -121,12 +125,6 @@ void w_hive_free(w_hive *hive) {
 }
 
 /* ---- positions and anchors ---- */
-
-/* The start of the first window that ends after ts. Unsigned: it may lie beyond the largest timestamp. */
-static uint64_t first_open(const w_hive *hive, int64_t ts) {
-  uint64_t t = (uint64_t)ts;
-  return t < hive->size ? 0 : ((t - hive->size) / hive->advance + 1) * hive->advance;
-}
 
 /* The last node not after this start is the last one not after this key. */
 static skip_key key_of(uint64_t start) { return (skip_key){start < INT64_MAX ? (int64_t)start : INT64_MAX, 0}; }
@@ -155,7 +153,7 @@ static skip_node *top_walk(const w_hive *hive, updater *u, uint64_t start, bool 
 
 void w_hive_heartbeat(w_hive *hive, int32_t thread, int64_t ts) {
   updater *u = &hive->updater[thread];
-  uint64_t first = first_open(hive, ts);
+  uint64_t first = first_start(hive->times, (uint64_t)ts);
   publish(u, first);
   top_walk(hive, u, first, true);
 }
@@ -255,42 +253,52 @@ static void targets_drop(updater *u, int32_t thread, int64_t windows) {
   }
 }
 
-/* Finds the windows of the tuple, from `first` on. *found counts them, also when the memory ends. */
-static bool prepare(w_hive *hive, int32_t thread, uint64_t first, int64_t windows, const key *k, int64_t *found) {
-  updater *u = &hive->updater[thread];
-  if (!memory_grow((void **)&u->targets, &u->targets_capacity, windows, sizeof *u->targets)) return false;
-  for (; *found < windows; ++*found) {
-    win_set *set = locate(hive, u, first + (uint64_t)*found * hive->advance, *found == 0);
-    if (!set || !target_find(hive, thread, set, k, &u->targets[*found])) return false;
-  }
-  return true;
+#define STOP_EVERY 1024 /* windows between two looks at `stop` */
+
+static bool is_stopped(const w_hive *hive, int64_t windows) {
+  return windows % STOP_EVERY == 0 && hive->stop && ps_flag_get(hive->stop);
 }
 
-static bool reserve(const w_hive *hive, const updater *u, int64_t windows, const batch *b, int64_t row,
-                    out_rows *journal) {
-  for (int64_t i = 0; i < windows; i++) {
-    if (!target_reserve(hive, &u->targets[i], b, row, journal)) return false;
+/* Finds the windows of the tuple, from `first` on. *found counts them, also on failure. */
+static ps_code prepare(w_hive *hive, int32_t thread, uint64_t first, int64_t windows, const key *k, int64_t *found) {
+  updater *u = &hive->updater[thread];
+  if (!memory_grow((void **)&u->targets, &u->targets_capacity, windows, sizeof *u->targets)) return PS_NO_MEMORY;
+  for (; *found < windows; ++*found) {
+    if (is_stopped(hive, *found)) return PS_CLOSED;
+    win_set *set = locate(hive, u, first + (uint64_t)*found * hive->times.advance, *found == 0);
+    if (!set || !target_find(hive, thread, set, k, &u->targets[*found])) return PS_NO_MEMORY;
   }
-  return true;
+  return PS_OK;
+}
+
+static ps_code reserve(const w_hive *hive, const updater *u, int64_t windows, const batch *b, int64_t row,
+                       out_rows *journal) {
+  for (int64_t i = 0; i < windows; i++) {
+    if (is_stopped(hive, i)) return PS_CLOSED;
+    if (!target_reserve(hive, &u->targets[i], b, row, journal)) return PS_NO_MEMORY;
+  }
+  return PS_OK;
 }
 
 ps_code w_hive_update_windows(w_hive *hive, int32_t thread, int64_t ts, const key *k, const batch *b, int64_t row,
                               out_rows *journal) {
   updater *u = &hive->updater[thread];
-  uint64_t first = first_open(hive, ts), last = (uint64_t)ts / hive->advance * hive->advance;
+  uint64_t first = first_start(hive->times, (uint64_t)ts), last = last_start(hive->times, (uint64_t)ts);
   publish(u, first);
   if (first > last) { /* between two windows */
     top_walk(hive, u, first, true);
     return PS_OK;
   }
-  int64_t windows = (int64_t)((last - first) / hive->advance) + 1, found = 0, steps = journal ? journal->rows : 0;
-  if (!prepare(hive, thread, first, windows, k, &found) || !reserve(hive, u, windows, b, row, journal)) {
+  int64_t windows = (int64_t)((last - first) / hive->times.advance) + 1, found = 0, steps = journal ? journal->rows : 0;
+  ps_code code = prepare(hive, thread, first, windows, k, &found);
+  if (code == PS_OK) code = reserve(hive, u, windows, b, row, journal);
+  if (code == PS_OK) {
+    add(hive, thread, windows, b, row);
+  } else {
     targets_drop(u, thread, found);
     if (journal) journal->rows = steps;
-    return PS_NO_MEMORY;
   }
-  add(hive, thread, windows, b, row);
-  return PS_OK;
+  return code;
 }
 
 /* ---- output ---- */

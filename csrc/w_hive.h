@@ -71,13 +71,16 @@ typedef struct w_hive w_hive;
 w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, int32_t threads, bool own_keys,
                    int32_t levels);
 
+/* Once the flag is set, updates may give up: for hives that are then only freed. */
+void w_hive_stop_at(w_hive *hive, ps_flag *stop);
+
 /* Frees everything but winsets that have been delivered. No other call may run. NULL is allowed. */
 void w_hive_free(w_hive *hive);
 
 /* Adds a row of the batch to every window that covers `ts`; a tuple between two windows only moves time. With a journal
    (functions->udf >= 0) the steps of the user's objects are put there, with window numbers that no other thread uses;
-   the caller sees to it that the journal is his during the call. PS_NO_MEMORY: the tuple is in no window and the
-   journal as it was; its timestamp counts as a heartbeat. */
+   the caller sees to it that the journal is his during the call. PS_NO_MEMORY, or PS_CLOSED if the stop flag is set:
+   the tuple is in no window and the journal as it was; its timestamp counts as a heartbeat. */
 ps_code w_hive_update_windows(w_hive *hive, int32_t thread, int64_t ts, const key *k, const batch *b, int64_t row,
                               out_rows *journal);
 

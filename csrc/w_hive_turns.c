@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 
+#include "edges.h"
+
 /* Columns of the batches that updaters see. A value that is an integer counts as both: as itself as long as the window
    has only integers, and as the nearest double once it has others too. */
 enum { COLUMN_TS, COLUMN_KEY, COLUMN_INTEGER, COLUMN_REAL, COLUMN_IS_REAL, COLUMNS };
@@ -28,8 +30,9 @@ struct ps_w_hive {
   aggregates functions;
   key_table keys;
   w_hive *hive;
-  int32_t lines; /* that are ready */
-  line *line;    /* of each updater */
+  int64_t ts_max; /* of a tuple: see edges.h */
+  int32_t lines;  /* that are ready */
+  line *line;     /* of each updater */
   pthread_mutex_t reading;
   win_set *taken; /* delivered and not put out yet, because the memory ended */
   out_rows rows;
@@ -92,6 +95,7 @@ ps_code ps_w_hive_new(int64_t size, int64_t advance, ps_function function, int32
   }
   bool ok = functions_init(&h->functions, function) && out_rows_init(&h->rows, 2 + h->functions.n, NULL) &&
             lines_init(h, threads);
+  h->ts_max = ts_max((pane_windows){(uint64_t)size, (uint64_t)advance});
   if (ok) h->hive = w_hive_new(size, advance, &h->functions, threads, false, 0);
   if (!ok || !h->hive) {
     ps_w_hive_free(h);
@@ -142,9 +146,19 @@ static ps_code check_order(const line *l, const int64_t *ts, int64_t rows, ps_fa
   return PS_OK;
 }
 
+/* The first row that falls into too many windows; timestamps never decrease. */
+static ps_code check_overlap(const ps_w_hive *h, const int64_t *ts, int64_t rows, ps_fault *fault) {
+  int64_t row = 0;
+  if (rows == 0 || ts[rows - 1] <= h->ts_max) return PS_OK;
+  while (ts[row] <= h->ts_max) row++;
+  *fault = (ps_fault){.row = row, .ts = ts[row], .latest = h->ts_max};
+  return PS_OVERLAP;
+}
+
 static ps_code update(ps_w_hive *h, int32_t thread, const ps_w_hive_tuples *tuples, ps_fault *fault) {
   line *l = &h->line[thread];
   ps_code code = check_order(l, tuples->ts, tuples->rows, fault);
+  if (code == PS_OK) code = check_overlap(h, tuples->ts, tuples->rows, fault);
   if (code != PS_OK) return code;
   *fault = (ps_fault){.row = 0};
   if (!view(l, tuples)) return PS_NO_MEMORY;

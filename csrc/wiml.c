@@ -22,7 +22,7 @@
 typedef struct {
   cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; the windows of all tuples before it are updated */
   cell added;        /* tuples in their windows */
-  int64_t window;    /* the input's: the first window that was open when the output thread was rung */
+  uint64_t open;     /* the input's: where the first window started that was open when the output thread was rung */
   int64_t tuples;    /* the input's: what is in `added` */
   int64_t seen;      /* the output thread's: `added` when it looked */
   int64_t passed;    /* the output thread's */
@@ -99,10 +99,10 @@ static void wiml_add(ps_operator *op, int32_t which, batch *b) {
       operator_fail(op, code, &(ps_fault){0});
       return;
     }
-    int64_t open = ts < op->size ? 0 : (ts - op->size) / op->advance + 1;
+    uint64_t open = first_start(operator_windows(op), (uint64_t)ts);
     unpublished++;
-    if (open == in->window && unpublished < RING_EVERY && row + 1 < rows) continue;
-    in->window = open;
+    if (open == in->open && unpublished < RING_EVERY && row + 1 < rows) continue;
+    in->open = open;
     publish(in, op, (uint64_t)ts + 1, unpublished);
     unpublished = 0;
   }

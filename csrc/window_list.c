@@ -3,9 +3,12 @@
 
 #include "window_rows.h"
 
-void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions,
-                      out_rows *journal) {
-  *list = (window_list){.size = size, .advance = advance, .functions = functions, .journal = journal};
+/* Windows that a tuple is added to between two looks at `stop`: some 0.1 ms. */
+#define STOP_EVERY 1024
+
+void window_list_init(window_list *list, pane_windows shape, const aggregates *functions, out_rows *journal,
+                      ps_flag *stop) {
+  *list = (window_list){.shape = shape, .functions = functions, .journal = journal, .stop = stop};
 }
 
 void window_list_free(window_list *list) {
@@ -79,7 +82,7 @@ static uint8_t *winset_find_or_insert(winset *set, const key *k, window_list *li
   if (set->index.slots[slot]) return set->states + set->index.window[slot] * list->functions->state_size;
   uint8_t *state = winset_insert(set, k, slot, list->functions->state_size);
   if (!state) return NULL;
-  list->windows++;
+  ps_counter_set(&list->windows, ps_counter_get(&list->windows) + 1);
   if (list->journal) *aggregates_udf_window(list->functions, state) = list->udf_window++;
   return state;
 }
@@ -109,19 +112,25 @@ static winset **winset_link(winset **from, int64_t start) {
   return from;
 }
 
-bool window_list_update(window_list *list, const batch *b, int64_t row) {
-  int64_t ts = batch_ts(b, row);
-  int64_t first = ts < list->size ? 0 : (ts - list->size) / list->advance + 1;
-  int64_t last = ts / list->advance;
+/* One window of the tuple, in the winset of this start. */
+static bool update_window(window_list *list, winset *set, const batch *b, int64_t row) {
+  uint8_t *state = winset_find_or_insert(set, b->keys[row], list);
+  if (!state || !aggregates_add(list->functions, state, b, row)) return false;
+  return !list->journal || journal_step(list, set->start, state, b, row);
+}
+
+ps_code window_list_update(window_list *list, const batch *b, int64_t row) {
+  uint64_t ts = (uint64_t)batch_ts(b, row), last = last_start(list->shape, ts);
   winset **link = &list->first;
-  for (int64_t n = first; n <= last; n++) {
-    link = winset_link(link, n * list->advance);
-    if (!link) return false;
-    uint8_t *state = winset_find_or_insert(*link, b->keys[row], list);
-    if (!state || !aggregates_add(list->functions, state, b, row)) return false;
-    if (list->journal && !journal_step(list, (*link)->start, state, b, row)) return false;
+  int64_t steps = STOP_EVERY;
+  for (uint64_t start = first_start(list->shape, ts); start <= last; start += list->shape.advance) {
+    link = winset_link(link, (int64_t)start);
+    if (!link || !update_window(list, *link, b, row)) return PS_NO_MEMORY;
+    if (--steps > 0) continue;
+    if (ps_flag_get(list->stop)) return PS_CLOSED;
+    steps = STOP_EVERY;
   }
-  return true;
+  return PS_OK;
 }
 
 /* ---- snapshots ---- */
@@ -155,14 +164,14 @@ ps_code window_list_load(window_list *list, int64_t start, const key *k, const u
 
 winset *window_list_complete(const window_list *list, int64_t ts) {
   winset *set = list->first;
-  return set && set->start <= ts - list->size ? set : NULL; /* start + size could overflow; ts - size cannot */
+  return set && is_complete(list->shape, (uint64_t)set->start, ts) ? set : NULL;
 }
 
 void window_list_pop(window_list *list) {
   winset *set = list->first;
   list->first = set->next;
   if (list->loaded == set) list->loaded = NULL;
-  list->windows -= set->windows;
+  ps_counter_set(&list->windows, ps_counter_get(&list->windows) - set->windows);
   winset_free(set, list->functions);
 }
 

@@ -6,7 +6,9 @@
 #pragma once
 
 #include "aggregate.h"
+#include "atomics.h"
 #include "base.h"
+#include "edges.h"
 #include "key.h"
 #include "window_rows.h"
 
@@ -26,11 +28,12 @@ typedef struct winset {
 } winset;
 
 typedef struct {
-  int64_t size, advance;
+  pane_windows shape;
   const aggregates *functions;
   winset *first;
   winset *loaded;     /* the last one that window_list_load put a window into */
-  int64_t windows;    /* in all winsets together */
+  ps_counter windows; /* in all winsets together; any thread may read it */
+  ps_flag *stop;      /* set: nobody wants the windows any more */
   out_rows *journal;  /* the steps of the user's objects; NULL without udf */
   int64_t udf_window; /* number of the next window with user objects */
 } window_list;
@@ -39,7 +42,8 @@ typedef struct {
 #define JOURNAL_COLUMNS 4
 bool journal_put(out_rows *journal, int64_t window, int64_t start, int64_t number, int64_t row);
 
-void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions, out_rows *journal);
+void window_list_init(window_list *list, pane_windows shape, const aggregates *functions, out_rows *journal,
+                      ps_flag *stop);
 void window_list_free(window_list *list);
 
 /* About how many bytes one window takes. */
@@ -47,8 +51,9 @@ static inline int64_t window_bytes(const aggregates *functions) {
   return functions->state_size + 5 * (int64_t)sizeof(void *); /* its key, and twice two words in the index */
 }
 
-/* Adds the tuple to every window that covers its timestamp. False when out of memory. */
-bool window_list_update(window_list *list, const batch *b, int64_t row);
+/* Adds the tuple to every window that covers its timestamp. PS_CLOSED: `stop` was set meanwhile; the tuple is in some
+   of its windows, which are only good for being freed. */
+ps_code window_list_update(window_list *list, const batch *b, int64_t row);
 
 /* The first winset if no tuple at or after `ts` can fall into it, else NULL. */
 winset *window_list_complete(const window_list *list, int64_t ts);

@@ -35,6 +35,7 @@ WAIT_MS = 50
 
 #: How high the lists of T-Gate and W-Hive can be.
 LEVELS_MAX = lib.PS_LEVELS_MAX
+WINDOWS_MAX = lib.PS_WINDOWS_MAX
 
 DESIGNS = {
     "mq": lib.PS_MQ,
@@ -335,6 +336,11 @@ def is_overflow(fault: Fault) -> bool:
     return bool(fault.code == lib.PS_OVERFLOW)
 
 
+def is_overlap(fault: Fault) -> bool:
+    """Whether a tuple falls into more than WINDOWS_MAX windows."""
+    return bool(fault.code == lib.PS_OVERLAP)
+
+
 def is_udf_failure(fault: Fault) -> bool:
     """Whether a native udf gave a code other than 0."""
     return bool(fault.code == lib.PS_UDF_FAILED)
@@ -373,6 +379,10 @@ class ExactSum:
     def round(self) -> float:
         """Give the double nearest to the exact sum."""
         return float(lib.ps_exact_sum_round(self._sum))
+
+    def mean(self, n: int) -> float:
+        """Give the double nearest to the exact sum divided by n."""
+        return float(lib.ps_exact_sum_mean(self._sum, n))
 
 
 def memory_live() -> int:

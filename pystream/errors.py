@@ -18,6 +18,10 @@ class DisorderError(PystreamError, ValueError):
         self.latest = latest
 
 
+class OverlapError(PystreamError, ValueError):
+    """A tuple falls into more windows than the design can keep one by one; "sliced" has no such limit."""
+
+
 class SchemaError(PystreamError, TypeError):
     """A missing or mistyped column, or a null timestamp."""
 

@@ -19,6 +19,7 @@ from pystream.errors import (
     BackpressureError,
     ClosedError,
     DisorderError,
+    OverlapError,
     PystreamError,
     SchemaError,
     SumOverflowError,
@@ -43,6 +44,10 @@ THREADS_MAX = 1 << 10
 MAX_PENDING_MAX = 1 << 40
 DESIGNS = tuple(_native.DESIGNS)
 
+#: Windows that one tuple may fall into in designs that keep every window by itself (all but "sliced"), 2**20. Each is
+#: about 1 KB and takes some microseconds to make: 1 GB and some seconds for such a tuple. More would not work for long.
+WINDOWS_MAX = _native.WINDOWS_MAX
+
 #: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
 #: (In "sliced", `first` and `last` remember when their tuple came.)
 ORDERED = ("first", "last", "udf", "native_udf")
@@ -63,6 +68,10 @@ class Operator:
     "tuml-mc", half of the cores unless given; `levels` is the height of the lists in "tuml-sc", "tuml-mc" and "wiml"
     (the paper's is 3); the other designs ignore them. `max_pending` bounds the tuples held per input and the rows that
     wait to be read.
+
+    All designs but "sliced" keep every open window by itself, size / advance of them for each key, and refuse a tuple
+    that falls into more than 2**20 (OverlapError, a ValueError; nothing of the batch is taken). "sliced" keeps slices,
+    of which it makes the windows when they are read: there one tuple may be in 2**40 windows.
 
     >>> with ps.Operator(query, inputs=2, schema=schema) as op:
     ...     op.add(0, batch)
@@ -422,9 +431,18 @@ class Operator:
             return self._closed_error(input)
         row = None if first_row is None else first_row + fault.row
         where = f"input {input}" if row is None else f"input {input}, row {row}"
+        if _native.is_overlap(fault):
+            return self._overlap_error(where, fault)
         what = "is negative" if fault.ts < 0 else f"is below {fault.latest}, the latest timestamp of this input"
         return DisorderError(
             f"{where}: timestamp {fault.ts} {what}", input=input or 0, row=row, ts=fault.ts, latest=fault.latest
+        )
+
+    def _overlap_error(self, where: str, fault: _native.Fault) -> OverlapError:
+        can = "use design='sliced', or" if "sliced" in designs_for(self.query) else "a user function needs"
+        return OverlapError(
+            f"{where}: timestamp {fault.ts} falls into more than {WINDOWS_MAX:,} windows, and {self.design!r} keeps "
+            f"each of them; {can} a larger advance"
         )
 
     def _closed_error(self, input: int | None) -> ClosedError:

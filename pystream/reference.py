@@ -61,19 +61,25 @@ def _apply(function: Any, rows: list[Row]) -> Any:
     if not values:
         return None
     if function.function in ("sum", "avg"):
-        return _sum(values) if function.function == "sum" else _sum(values) / len(values)
+        return _sum(values) if function.function == "sum" else _mean(values)
     if function.function in ("min", "max"):
         return (min if function.function == "min" else max)(values, key=_order)
     return values[0] if function.function == "first" else values[-1]
 
 
 def _sum(values: list[Any]) -> Any:
-    """Exact; floats are rounded once, at the end."""
-    if not isinstance(values[0], float):
-        return sum(values)
+    return sum(values) if not isinstance(values[0], float) else _rounded(values, 1)
+
+
+def _mean(values: list[Any]) -> float:
+    return sum(values) / len(values) if not isinstance(values[0], float) else _rounded(values, len(values))
+
+
+def _rounded(values: list[float], n: int) -> float:
+    """The exact sum of floats divided by n, rounded once."""
     if not all(map(math.isfinite, values)):
         return sum(v for v in values if not math.isfinite(v))  # NaN and infinities decide alone
-    exact = sum(map(Fraction, values))
+    exact = sum(map(Fraction, values)) / n
     try:
         return float(exact)
     except OverflowError:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream._native import SAVED_WINDOWS, Fault
+from pystream._native import SAVED_WINDOWS, Fault, is_overlap
 from pystream.errors import PystreamError, SnapshotError
 from pystream.plan import Plan
 
@@ -333,6 +333,8 @@ def put(op: Operator, snapshot: Snapshot) -> None:
         windows = snapshot.windows.select(_STATES.names)
         op._handle.load_windows(windows, snapshot.slices, snapshot.start_next)
     except Fault as fault:
+        if is_overlap(fault):
+            raise op._overlap_error("the snapshot", fault) from None
         slice = fault.row - windows.num_rows
         what = f"window {fault.row}" if slice < 0 else f"slice {slice}"
         raise SnapshotError(f"the snapshot is damaged: {what} is wrong") from None

@@ -9,7 +9,7 @@ import numpy as np
 
 from pystream import _native
 from pystream.columns import sound_items
-from pystream.errors import ClosedError, DisorderError, PystreamError
+from pystream.errors import ClosedError, DisorderError, OverlapError, PystreamError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,6 +53,11 @@ def refusal(fault: _native.Fault, what: str, number: int, row: int | None) -> Py
     if _native.is_closed(fault):
         return ClosedError(f"{what} {number} is closed")
     where = f"{what} {number}" if row is None else f"{what} {number}, row {row}"
+    if _native.is_overlap(fault):
+        return OverlapError(
+            f"{where}: timestamp {fault.ts} falls into more than {_native.WINDOWS_MAX:,} windows, and a W-Hive keeps "
+            "each of them; use an Operator with design='sliced', or a larger advance"
+        )
     why = "is negative" if fault.ts < 0 else f"is below {fault.latest}, the latest timestamp of this {what}"
     return DisorderError(
         f"{where}: timestamp {fault.ts} {why}", input=number, row=row, ts=fault.ts, latest=fault.latest

@@ -113,3 +113,69 @@ def test_long_ill_conditioned_sums(seed):
     values += [-v for v in rng.sample(values, 1000)]
     rng.shuffle(values)
     assert bits(total(values)) == bits(math.fsum(values))
+
+
+# ---- means ----
+
+#: Values whose sums overflow, whose means are subnormal, or that lie where the narrow sum ends.
+EDGES = [1.7976931348623157e308, -1.7976931348623157e308, 5e-324, -5e-324, 2.2250738585072014e-308, 2.0**45, 2.0**-28]
+MANY = st.one_of(
+    st.lists(EVERYDAY, min_size=1), st.lists(st.one_of(FINITE, TINY, EVERYDAY, st.sampled_from(EDGES)), min_size=1)
+)
+COUNTS = st.one_of(st.integers(1, 2**63 - 1), st.integers(0, 62).map(lambda e: 2**e), st.integers(1, 50))
+
+
+def mean(values: list[float], n: int) -> float:
+    s = ExactSum()
+    s.add(values)
+    return s.mean(n)
+
+
+@given(MANY)
+@example([1.7976931348623157e308] * 3)  # the sum is beyond the largest double, the mean is not
+@example([1e308, 1e308])
+@example([5e-324, 0.0])  # half of the least subnormal: to even, which is 0
+@example([5e-324] * 3 + [0.0])
+@example([-5e-324, 0.0])
+@example([2.0**53, 1.0, 2.0**-60])
+@example([0.1, 0.2, 0.3])
+@example([1e300, 1.0, -1e300])  # the wide sum is in use, what is left is small
+def test_mean_is_the_nearest_double_to_the_true_mean(values):
+    assert bits(mean(values, len(values))) == bits(float(sum(map(Fraction, values)) / len(values)))
+
+
+@given(MANY, COUNTS)
+@example([2.0**46] * 4, 2**63 - 1)
+@example([2.0**-28], 2**63 - 1)
+@example([-(2.0**44)] * 3, 3)
+def test_mean_rounds_once_whatever_the_count(values, n):
+    true_mean = sum(map(Fraction, values)) / n
+    if abs(true_mean) < Fraction(2) ** 1024 - Fraction(2) ** 970:  # more values than n: it may be beyond all doubles
+        assert bits(mean(values, n)) == bits(float(true_mean))
+
+
+@given(
+    st.integers(2**52, 2**53 - 1),
+    st.sampled_from([-1, 0, 1]),
+    st.one_of(st.integers(1, 2**20), st.integers(1, 2**63 - 1)),
+    st.sampled_from([(-1074, -1074), (-1000, -1074), (900, -1074), (-70, -80), (-60, -80), (-79, -80)]),
+)
+def test_mean_at_and_beside_ties(m, beside, n, places):
+    """The sum is n times a number halfway between two doubles, or the least bit of the sum beside it."""
+    exponent, least = places
+    n *= 2  # or half of the last place would be below the least bit
+    if n >= 2**63:
+        n = 2**62
+    half = Fraction(2 * m + 1, 2) * Fraction(2) ** exponent
+    exact_sum, parts = half * n + beside * Fraction(2) ** least, []
+    rest = exact_sum
+    while rest:  # into doubles, the largest first
+        parts.append(float(rest))
+        rest -= Fraction(parts[-1])
+    assert bits(mean(parts, n)) == bits(float(exact_sum / n))
+
+
+@pytest.mark.parametrize("special", [[math.inf], [-math.inf], [math.nan], [math.inf, -math.inf], [math.inf, 1e308]])
+def test_mean_of_specials(special):
+    expected = sum(v for v in special if not math.isfinite(v))
+    assert bits(mean([*special, 1.0], 3)) == bits(expected) or (math.isnan(expected) and math.isnan(mean(special, 2)))

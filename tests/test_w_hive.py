@@ -41,21 +41,21 @@ def nan_last(x: float) -> tuple[bool, float, bool]:
     return math.isnan(x), 0.0 if math.isnan(x) else x, math.copysign(1, x) > 0
 
 
-def exact_sum(values: list[float]) -> float:
+def exact_sum(values: list[float], n: int = 1) -> float:
+    """The sum of floats divided by n, rounded once."""
     special = [v for v in values if not math.isfinite(v)]
     if special:
         return sum(special)
-    true_sum = sum(map(Fraction, values), Fraction(0))
+    exact = sum(map(Fraction, values), Fraction(0)) / n
     try:
-        return float(true_sum)
+        return float(exact)
     except OverflowError:
-        return math.inf if true_sum > 0 else -math.inf
+        return math.inf if exact > 0 else -math.inf
 
 
 def average(values: list[float]) -> float:
-    return (
-        exact_sum(values) / len(values) if isinstance(values[0], float) else float(Fraction(sum(values), len(values)))
-    )
+    n = len(values)
+    return exact_sum(values, n) if isinstance(values[0], float) else float(Fraction(sum(values), n))
 
 
 def result_of(function: str, values: list[float | None]) -> float | None:
