@@ -111,8 +111,6 @@ bool key_cache_fill(key_cache *c, struct batch *b, int32_t keys);
 const key *key_cache_row(key_cache *c, const struct batch *b, int32_t keys, int64_t row);
 const key *key_cache_past(key_cache *c, const struct batch *b, int32_t keys, int64_t row);
 
-uint64_t hash_bytes(const uint8_t *data, int64_t length);
-
 int key_compare(const key *a, const key *b);
 
 /* One column of a key, decoded. */
