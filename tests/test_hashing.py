@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tools import run
 
 ROOT = Path(__file__).parent.parent
@@ -21,7 +22,7 @@ CORE = [ROOT / "csrc" / name for name in ("key.c", "hash.c", "memory.c", "batch.
 #: Slots passed per key, in tables that are at most half full. By chance it is 0.5; one slot for all gives thousands.
 PER_KEY = 2.0
 
-MASK = (1 << 64) - 1
+Words = NDArray[np.uint64]
 SEEDS = ["a", "b", "c"]
 
 
@@ -49,52 +50,49 @@ def probes(tmp_path_factory):
 # ---- keys that meet under a hash that everybody can compute: splitmix64's finalizer, undone ----
 
 
-def unshift(x: int, by: int) -> int:
+def word(x: int) -> np.uint64:
+    return np.uint64(x & (1 << 64) - 1)
+
+
+def unshift(x: Words, by: int) -> Words:
     """Undo x ^= x >> by."""
     result = x
     for _ in range(64 // by):
-        result = x ^ (result >> by)
+        result = x ^ (result >> word(by))
     return result
 
 
-def unmix(x: int) -> int:
-    """The word whose hash_mix (base.h) is x."""
-    x = unshift(x, 31) * pow(0x94D049BB133111EB, -1, 1 << 64) & MASK
-    x = unshift(x, 27) * pow(0xBF58476D1CE4E5B9, -1, 1 << 64) & MASK
+def unmix(x: Words) -> Words:
+    """The words whose hash_mix (base.h) is x."""
+    x = unshift(x, 31) * word(pow(0x94D049BB133111EB, -1, 1 << 64))
+    x = unshift(x, 27) * word(pow(0xBF58476D1CE4E5B9, -1, 1 << 64))
     return unshift(x, 30)
 
 
 N = 4000
-SIGN = 1 << 63
-LENGTH_9, LENGTH_8 = (n * 0x9E3779B97F4A7C15 & MASK for n in (9, 8))
+EACH = np.arange(1, N + 1, dtype=np.uint64)
+SIGN = word(1 << 63)
+LENGTH_8, LENGTH_9 = (word(n * 0x9E3779B97F4A7C15) for n in (8, 9))
 
 
-def encoded_meeting() -> list[int]:
+def met_in_the_table() -> Words:
     """int64 whose encoding as a key (a zero byte, 8 bytes with the highest first) has a hash of 24 zero bits."""
-    found, i = [], 0
-    while len(found) < N:
-        i += 1
-        first = LENGTH_9 ^ unmix(unmix(i << 24))  # the encoding's last byte is zero
-        if first & 0xFF == 0:
-            found.append(int.from_bytes(first.to_bytes(8, "little")[1:] + b"\0", "big") ^ SIGN)
-    return found
+    first = LENGTH_9 ^ unmix(unmix(np.arange(1, 300 * N, dtype=np.uint64) << word(24)))  # if the last byte is zero
+    first = first[first & word(0xFF) == 0][:N]
+    return (first >> word(8) << word(8)).byteswap() << word(8) ^ SIGN
 
 
 VALUES = {
-    "at random": lambda: [unmix(i) for i in range(N)],
-    "met in the map": lambda: [unmix(i << 24) ^ SIGN for i in range(1, N + 1)],
-    "met in the table": encoded_meeting,
-    "multiples of 2^20": lambda: [i << 20 for i in range(N)],
-    "multiples of 2^40": lambda: [i << 40 for i in range(N)],
-    "multiples of 2^52": lambda: [i << 52 for i in range(4096)],
-    "one bit or two": lambda: sorted({1 << a | 1 << b for a in range(64) for b in range(64)}),
-    "a stride": lambda: [i * 0x9E3779B97F4A7C15 & MASK for i in range(N)],
+    "at random": lambda: unmix(EACH),
+    "met in the map": lambda: unmix(EACH << word(24)) ^ SIGN,
+    "met in the table": met_in_the_table,
+    "multiples of 2^20": lambda: EACH << word(20),
+    "multiples of 2^40": lambda: EACH << word(40),
+    "multiples of 2^52": lambda: EACH << word(52),
+    "one bit or two": lambda: np.unique([word(1 << a | 1 << b) for a in range(64) for b in range(64)]),
+    "a stride": lambda: EACH * word(0x9E3779B97F4A7C15),
 }
-STRINGS = VALUES | {"met as strings": lambda: [LENGTH_8 ^ unmix(unmix(i << 24)) for i in range(N)]}
-
-
-def words(keys: list[int]) -> bytes:
-    return np.array(keys, np.uint64).tobytes()
+STRINGS = VALUES | {"met as strings": lambda: LENGTH_8 ^ unmix(unmix(unmix(EACH << word(24))))}
 
 
 @pytest.mark.parametrize(("kind", "families"), [("values", VALUES), ("strings", STRINGS)])
@@ -102,7 +100,7 @@ def test_no_family_of_keys_meets(kind, families, probes):
     for family, keys in families.items():
         chosen = keys()
         for seed in [*SEEDS, None]:
-            steps = [int(n) for n in probes(kind, keys=words(chosen), seed=seed).split()]
+            steps = [int(n) for n in probes(kind, keys=chosen.tobytes(), seed=seed).split()]
             assert max(steps) <= PER_KEY * len(chosen), (family, seed, steps)
 
 
