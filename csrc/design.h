@@ -48,6 +48,12 @@ struct design {
      PS_EMPTY once more. The step that gives PS_EMPTY has put out all rows that are complete and settled. */
   ps_code (*step)(ps_operator *op, int32_t number, ps_fault *fault);
 
+  /* The output thread: where the oldest and the newest of the windows start that are held; INT64_MAX and -1: none is.
+     All tuples that have been passed are in these windows or in none. NULL: the design sees to keys that nothing refers
+     to itself. */
+  int64_t (*oldest)(ps_operator *op);
+  int64_t (*newest)(ps_operator *op);
+
   /* While paused (worker.h). Save calls `visit` for every window, starts never decreasing, until it gives false. Load
      takes a window with this state, whose bytes then belong to the design, starts never decreasing: PS_OK,
      PS_NO_MEMORY, or PS_CORRUPT if the window is there already. Number says which udf window is the next. Absorbed: how

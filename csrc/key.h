@@ -10,8 +10,7 @@
  * as long as the key does. Each input has a key_cache in front of it, used by that input's thread alone: the table's
  * mutex is taken only when an input meets a key for the first time.
  *
- * The sliced design lets keys go that no slice needs any more, in sweeps: key_sweep.h. In all others, whose windows
- * refer to keys by address, a key stays until the table is freed.
+ * Keys that nothing refers to any more leave in sweeps: key_sweep.h.
  */
 #pragma once
 

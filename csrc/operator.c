@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "design.h"
+#include "key_forget.h"
 #include "window_rows.h"
 
 /* ---- making ---- */
@@ -78,6 +79,7 @@ static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t
   if (pthread_mutex_init(&op->dead_lock, NULL) != 0 || pthread_mutex_init(&op->end_lock, NULL) != 0)
     return MADE_NOTHING;
   if (!key_table_init(&op->key_table)) return MADE_LOCKS;
+  key_sweep_init(&op->forget.sweep, &op->key_table);
   if (!inputs_init(op, inputs, max_pending) || !workers_init(op, op->design->workers(threads))) return MADE_KEYS;
   if (!output_init(op, max_pending)) return MADE_WORKERS;
   if (!op->design->init(op)) return MADE_SINK;
@@ -201,8 +203,10 @@ bool operator_settle(ps_operator *op) {
     op->unsettled -= in->passed;
     in->passed = 0;
     ok = journal_done(op, done) && ok;
+    key_forget_settled(in, done);
     retire(op, in, done);
   }
+  key_forget_step(op);
   return ok;
 }
 
@@ -238,6 +242,14 @@ static bool in_order(const batch *b, int64_t latest, ps_fault *fault) {
 
 static bool is_closed(ps_operator *op, input *in) { return ps_flag_get(&in->closed) || ps_flag_get(&op->cancelled); }
 
+static bool find_keys(ps_operator *op, int32_t which, batch *b) {
+  if (op->design->find_keys) return op->design->find_keys(op, which, b);
+  input *in = &op->input[which];
+  key_forget_keep_up(op, in);
+  b->sweep = in->sweep;
+  return key_cache_fill(&in->keys, b, op->keys);
+}
+
 /* Everything that can fail, before anything is taken. */
 static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) {
   input *in = &op->input[which];
@@ -247,9 +259,7 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
     operator_ring(op, 0); /* it may count out some that have become ready */
     return PS_FULL;
   }
-  bool (*find_keys)(ps_operator *, int32_t, const batch *) = op->design->find_keys;
-  bool found = find_keys ? find_keys(op, which, b) : key_cache_fill(&in->keys, b, op->keys);
-  bool ok = found && op->design->reserve(op, which, b->rows);
+  bool ok = find_keys(op, which, b) && op->design->reserve(op, which, b->rows);
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 

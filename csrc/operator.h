@@ -31,7 +31,7 @@
 
 #include "aggregate.h"
 #include "gather.h"
-#include "key.h"
+#include "key_sweep.h"
 #include "ledger.h"
 #include "sink.h"
 #include "wait.h"
@@ -51,15 +51,24 @@ typedef struct {
   batch *spare;         /* under the turn: batches that are empty, for the next ones */
   int32_t spares;       /* under the turn */
   gather gather;        /* under the turn: small batches, if they are copied */
+  uint32_t sweep;       /* under the turn: for which the keys were forgotten last: key_forget.h */
   batch *kept;          /* behind op->dead_lock: empty, but for the buffers that pieces of a batch refer to */
   uint8_t apart[64];    /* what the input's thread writes from what the output thread does */
   ledger ledger;
   int64_t passed;       /* the output thread's: tuples passed and not yet settled */
+  uint32_t swept;       /* the output thread's: `sweep` of the batch that was settled last */
   ps_counter bytes_out; /* the output thread's: of the batches that it is done with */
   batch *dead;          /* behind op->dead_lock: batches to release */
   ps_flag any_dead;     /* changed behind op->dead_lock; who finds it unset too early leaves them to the next call */
   uint8_t apart_too[64];
 } input;
+
+/* The output thread's, but for what it says in sweep.word: key_forget.h. */
+typedef struct {
+  key_sweep sweep;
+  bool all_swept; /* all inputs have, and their tuples from before it are in windows: */
+  int64_t newest; /* the start of the last of these */
+} key_forgetting;
 
 struct ps_operator {
   const design *design;
@@ -73,6 +82,7 @@ struct ps_operator {
   ps_type *column_types;
   aggregates functions;
   key_table key_table;
+  key_forgetting forget;
   input *input;
   int32_t workers;
   worker *worker;

@@ -124,6 +124,10 @@ static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return code;
 }
 
+static int64_t runs_oldest(ps_operator *op) { return window_list_oldest(&((runs *)op->state)->upout.windows); }
+
+static int64_t runs_newest(ps_operator *op) { return window_list_newest(&((runs *)op->state)->upout.windows); }
+
 /* ---- snapshots: the tuples of the block or slice at hand are not passed, so they are saved as pending ---- */
 
 static bool runs_save(ps_operator *op, window_visit visit, void *context) {
@@ -148,6 +152,8 @@ const design runs_design = {
     .heartbeat = runs_heartbeat,
     .close = runs_close,
     .step = runs_step,
+    .oldest = runs_oldest,
+    .newest = runs_newest,
     .save = runs_save,
     .load = runs_load,
     .number = runs_number,

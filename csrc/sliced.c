@@ -3,6 +3,7 @@
 #include "design.h"
 #include "key_number.h"
 #include "key_sweep.h"
+#include "pane_hive.h"
 #include "pane_save.h"
 #include "watch.h"
 
@@ -209,6 +210,15 @@ static void keep_up_silent(ps_operator *op, uint32_t sweep) {
   }
 }
 
+/* Lets keys go, a share with each window; not as long as there are windows of a snapshot, which are not listed. */
+static void sweep(ps_operator *op) {
+  sliced *s = op->state;
+  if (pane_window_carries(&s->hive.window)) return;
+  bool awaited = key_sweep_awaited(&s->sweep) != 0;
+  if (awaited) keep_up_silent(op, s->sweep.number);
+  key_sweep_step(&s->sweep, &s->hive.window.roster, awaited && pane_hive_has_swept(&s->hive, s->sweep.number));
+}
+
 static ps_code put_out(ps_operator *op, ps_fault *fault) {
   sliced *s = op->state;
   if (!settle_read(op)) return PS_NO_MEMORY;
@@ -218,8 +228,7 @@ static ps_code put_out(ps_operator *op, ps_fault *fault) {
   sink_unlock(&op->sink);
   if (code == PS_OK) code = pane_hive_drop(&s->hive);
   if (code != PS_OK) return code;
-  if (key_sweep_awaited(&s->sweep)) keep_up_silent(op, s->sweep.number);
-  key_sweep_step(&s->sweep, &s->hive);
+  sweep(op);
   ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
   return code;
 }

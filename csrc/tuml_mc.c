@@ -194,6 +194,10 @@ static ps_code tuml_mc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return number == 0 ? output_step(op->state, op, fault) : update_step(op->state, op, number - 1);
 }
 
+static int64_t tuml_mc_oldest(ps_operator *op) { return hive_out_oldest(&((tuml_mc *)op->state)->out); }
+
+static int64_t tuml_mc_newest(ps_operator *op) { return hive_out_newest(&((tuml_mc *)op->state)->out); }
+
 /* ---- snapshots ---- */
 
 static bool tuml_mc_save(ps_operator *op, window_visit visit, void *context) {
@@ -227,6 +231,8 @@ const design tuml_mc_design = {
     .heartbeat = tuml_mc_heartbeat,
     .close = tuml_mc_close,
     .step = tuml_mc_step,
+    .oldest = tuml_mc_oldest,
+    .newest = tuml_mc_newest,
     .save = tuml_mc_save,
     .load = tuml_mc_load,
     .number = tuml_mc_number,

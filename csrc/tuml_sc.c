@@ -75,6 +75,10 @@ static ps_code tuml_sc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return idle(t, op, got, fault);
 }
 
+static int64_t tuml_sc_oldest(ps_operator *op) { return window_list_oldest(&((tuml_sc *)op->state)->upout.windows); }
+
+static int64_t tuml_sc_newest(ps_operator *op) { return window_list_newest(&((tuml_sc *)op->state)->upout.windows); }
+
 /* ---- snapshots ---- */
 
 static bool tuml_sc_save(ps_operator *op, window_visit visit, void *context) {
@@ -102,6 +106,8 @@ const design tuml_sc_design = {
     .heartbeat = tuml_sc_heartbeat,
     .close = tuml_sc_close,
     .step = tuml_sc_step,
+    .oldest = tuml_sc_oldest,
+    .newest = tuml_sc_newest,
     .save = tuml_sc_save,
     .load = tuml_sc_load,
     .number = tuml_sc_number,

@@ -56,6 +56,10 @@ winset *window_list_complete(const window_list *list, int64_t ts);
 /* Removes the first winset. */
 void window_list_pop(window_list *list);
 
+/* Where the first and the last winset start; INT64_MAX and -1: there is none. */
+int64_t window_list_oldest(const window_list *list);
+int64_t window_list_newest(const window_list *list);
+
 /* Calls visit for every window, in order of their start, until it gives false. */
 bool window_list_each(const window_list *list, window_visit visit, void *context);
 
