@@ -27,7 +27,8 @@ struct design {
   /* The input's thread, one call at a time for each input (in->turn). Reserve does all that may fail before the `rows`
      tuples of a batch (1: or a heartbeat) are taken; in->ledger does not count them yet. False: out of memory, nothing
      changed, and the caller may try again. Add takes the tuples. Heartbeats come only when they promise something new,
-     a close comes once. Each rings the workers that it has something for (operator_ring).
+     a close comes once. Each rings the workers that it has something for (operator_ring); where heartbeats pile up, add
+     and close ring the output thread whenever that may wait for the input.
 
      Updating windows is no part of what reserve answers for, whoever does it: a worker in its step, or, in designs
      without update threads (wiml, sliced), the input's thread in add. If the memory ends there, the operator ends with
@@ -41,6 +42,10 @@ struct design {
 
   void (*add)(ps_operator *op, int32_t which, batch *b);
   void (*heartbeat)(ps_operator *op, int32_t which, int64_t ts);
+
+  /* Under the turn: whether a heartbeat would leave something behind that is held until all inputs have passed it
+     (promises.h). It then comes from the output thread, under the turn. NULL: none ever does. */
+  bool (*piles)(ps_operator *op, int32_t which, int64_t ts);
   void (*close)(ps_operator *op, int32_t which);
 
   /* One step of a worker: PS_OK: go on; PS_EMPTY: nothing to do now; PS_END: nothing ever again; anything else is a

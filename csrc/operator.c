@@ -5,6 +5,7 @@
 
 #include "design.h"
 #include "key_forget.h"
+#include "promises.h"
 #include "window_rows.h"
 
 /* ---- making ---- */
@@ -21,6 +22,7 @@ static bool input_init(ps_operator *op, input *in, int64_t max_pending) {
   if (pthread_mutex_init(&in->turn, NULL) == 0) {
     if (ledger_init(&in->ledger, max_pending)) {
       ps_counter_set(&in->latest, -1);
+      ps_counter_set(&in->told, -1);
       key_cache_init(&in->keys, &op->key_table);
       return true;
     }
@@ -268,7 +270,9 @@ static void accept(ps_operator *op, int32_t which, batch *b) {
   input *in = &op->input[which];
   count(&in->tuples_in, b->rows);
   count(&in->bytes_in, b->bytes);
-  ps_counter_set(&in->latest, batch_ts(b, b->rows - 1));
+  int64_t last = batch_ts(b, b->rows - 1);
+  ps_counter_set(&in->latest, last);
+  promises_kept(op, in, last);
   op->design->add(op, which, b);
 }
 
@@ -312,11 +316,13 @@ ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct Arro
   bool small = whole && op->gathers && arrow->length > 0 && arrow->length <= GATHER_SMALL;
   ps_code code = PS_EMPTY;
   pthread_mutex_lock(&in->turn);
+  bool owed = promises_owes(in);
   dead = spares_put(in, dead);
   if (small) code = add_small(op, which, arrow, fault);
   bool copied = code == PS_OK;
   if (code == PS_EMPTY) code = add(op, which, number, arrow, fault);
   pthread_mutex_unlock(&in->turn);
+  if (owed) operator_ring(op, 0);
   free_all(dead);
   if (copied) ps_arrow_release(arrow);
   return code;
@@ -344,21 +350,25 @@ ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fau
   } else if (ts > ps_counter_get(&in->latest) && !op->design->reserve(op, which, 1)) {
     code = PS_NO_MEMORY;
   } else if (ts > ps_counter_get(&in->latest)) {
-    ps_counter_set(&in->latest, ts);
-    op->design->heartbeat(op, which, ts);
+    promises_note(op, which, ts);
   }
+  bool owes = promises_owes(in);
   pthread_mutex_unlock(&in->turn);
+  if (owes) operator_ring(op, 0);
   return code;
 }
 
 ps_code ps_operator_close(ps_operator *op, int32_t which) {
   input *in = &op->input[which];
+  bool owed = false;
   pthread_mutex_lock(&in->turn);
   if (!is_closed(op, in)) {
     ps_flag_set(&in->closed, 1);
+    owed = promises_kept(op, in, INT64_MAX);
     op->design->close(op, which);
   }
   pthread_mutex_unlock(&in->turn);
+  if (owed) operator_ring(op, 0);
   return ps_flag_get(&op->cancelled) ? PS_CLOSED : PS_OK;
 }
 

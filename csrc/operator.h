@@ -44,6 +44,8 @@ typedef struct design design;
 typedef struct {
   pthread_mutex_t turn; /* one add, heartbeat or close at a time */
   ps_counter latest;    /* of tuples and heartbeats; -1: nothing received yet; changed under the turn */
+  ps_counter told;      /* as much of it as the design knows: promises.h; changed under the turn */
+  ps_flag owes;         /* the rest; changed under the turn. A doorbell orders what the output thread must not miss */
   ps_flag closed;       /* changed under the turn */
   key_cache keys;       /* under the turn */
   ps_counter tuples_in; /* changed under the turn */
@@ -88,6 +90,7 @@ struct ps_operator {
   worker *worker;
   pause_state pause;
   sink sink;
+  ps_counter owing;  /* inputs that owe a promise */
   ps_flag cancelled; /* set before every doorbell is rung and every lock passed: see ps_operator_cancel */
   int64_t unsettled; /* the output thread's: tuples passed and not yet settled, over all inputs */
   pthread_mutex_t dead_lock;

@@ -74,6 +74,11 @@ static void runs_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   operator_ring(op, 0);
 }
 
+static bool runs_piles(ps_operator *op, int32_t which, int64_t ts) {
+  (void)op, (void)which, (void)ts; /* each is a run */
+  return true;
+}
+
 static void runs_close(ps_operator *op, int32_t which) {
   runs *r = op->state;
   run_gate_close(&r->gate, which, take(&r->made[which].close));
@@ -150,6 +155,7 @@ const design runs_design = {
     .reserve = runs_reserve,
     .add = runs_add,
     .heartbeat = runs_heartbeat,
+    .piles = runs_piles,
     .close = runs_close,
     .step = runs_step,
     .oldest = runs_oldest,

@@ -5,6 +5,7 @@
 #include "key_sweep.h"
 #include "pane_hive.h"
 #include "pane_save.h"
+#include "promises.h"
 #include "watch.h"
 
 typedef struct {
@@ -137,6 +138,11 @@ static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   publish(op, which, ok, h->input[which].last != before, (uint64_t)ts + 1, 0);
 }
 
+/* Beyond the next edge it hands over a slice. */
+static bool sliced_piles(ps_operator *op, int32_t which, int64_t ts) {
+  return (uint64_t)ts >= ((sliced *)op->state)->hive.input[which].end;
+}
+
 static void sliced_close(ps_operator *op, int32_t which) {
   bool ok = pane_hive_close(&((sliced *)op->state)->hive, which);
   publish(op, which, ok, true, PROMISE_CLOSED, 0);
@@ -235,16 +241,19 @@ static ps_code put_out(ps_operator *op, ps_fault *fault) {
 
 /* The input whose next slice to wait for: of those at the lowest position that have not passed the next edge, the one
    that came last, since it will probably come last again. All others at that position are then there too, and one
-   ring serves for all. -1: somebody has passed it since. */
+   ring serves for all. Who owes a promise has done its part. -1: somebody has passed it since; inputs: all owe. */
 static int32_t target(const sliced *s, const ps_operator *op) {
   uint64_t lowest = tournament_lowest(&s->hive.seen), edge = next_edge(s->hive.plan.windows, lowest);
   int32_t best = -1;
+  bool owe = false;
   for (int32_t i = 0; i < op->inputs; i++) {
     const sliced_input *in = &s->input[i];
     bool lags = s->hive.seen.score[i] == lowest && in->come <= edge && in->come != PROMISE_CLOSED;
-    if (lags && (best < 0 || in->came > s->input[best].came)) best = i;
+    bool owes = lags && promises_owes(&op->input[i]);
+    owe = owe || owes;
+    if (lags && !owes && (best < 0 || in->came > s->input[best].came)) best = i;
   }
-  return best;
+  return best < 0 && owe ? op->inputs : best;
 }
 
 static bool is_pressed(ps_operator *op) {
@@ -351,6 +360,7 @@ const design sliced_design = {
     .find_keys = sliced_find_keys,
     .add = sliced_add,
     .heartbeat = sliced_heartbeat,
+    .piles = sliced_piles,
     .close = sliced_close,
     .step = sliced_step,
     .save = sliced_save,

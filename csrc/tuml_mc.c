@@ -85,13 +85,22 @@ static bool tuml_mc_reserve(ps_operator *op, int32_t which, int64_t rows) {
 
 static void tuml_mc_add(ps_operator *op, int32_t which, batch *b) {
   gate_in_add(&((tuml_mc *)op->state)->in, op, which, b);
+  operator_ring(op, 0); /* others may owe promises that are needed now */
 }
 
 static void tuml_mc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   gate_in_heartbeat(&((tuml_mc *)op->state)->in, op, which, ts);
 }
 
-static void tuml_mc_close(ps_operator *op, int32_t which) { gate_in_close(&((tuml_mc *)op->state)->in, op, which); }
+static bool tuml_mc_piles(ps_operator *op, int32_t which, int64_t ts) {
+  (void)op, (void)which, (void)ts; /* each is a node of the gate */
+  return true;
+}
+
+static void tuml_mc_close(ps_operator *op, int32_t which) {
+  gate_in_close(&((tuml_mc *)op->state)->in, op, which);
+  operator_ring(op, 0);
+}
 
 /* ---- Update ---- */
 
@@ -229,6 +238,7 @@ const design tuml_mc_design = {
     .reserve = tuml_mc_reserve,
     .add = tuml_mc_add,
     .heartbeat = tuml_mc_heartbeat,
+    .piles = tuml_mc_piles,
     .close = tuml_mc_close,
     .step = tuml_mc_step,
     .oldest = tuml_mc_oldest,

@@ -43,6 +43,11 @@ static void tuml_sc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   gate_in_heartbeat(&((tuml_sc *)op->state)->in, op, which, ts);
 }
 
+static bool tuml_sc_piles(ps_operator *op, int32_t which, int64_t ts) {
+  (void)op, (void)which, (void)ts; /* each is a node of the gate */
+  return true;
+}
+
 static void tuml_sc_close(ps_operator *op, int32_t which) { gate_in_close(&((tuml_sc *)op->state)->in, op, which); }
 
 /* ---- Update, Output ---- */
@@ -104,6 +109,7 @@ const design tuml_sc_design = {
     .reserve = tuml_sc_reserve,
     .add = tuml_sc_add,
     .heartbeat = tuml_sc_heartbeat,
+    .piles = tuml_sc_piles,
     .close = tuml_sc_close,
     .step = tuml_sc_step,
     .oldest = tuml_sc_oldest,

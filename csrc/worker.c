@@ -2,6 +2,7 @@
 #include "worker.h"
 
 #include "design.h"
+#include "promises.h"
 
 /* ---- one worker ---- */
 
@@ -46,6 +47,7 @@ static ps_code work(worker *w, ps_fault *fault) {
       if (ps_flag_get(&op->cancelled)) break; /* whoever paused us may still be reading */
     }
     code = op->design->step(op, w->number, fault);
+    if (code == PS_EMPTY && w->number == 0 && promises_tell(op)) code = PS_OK;
     if (code == PS_EMPTY && armed) {
       if (!pausing && !ps_flag_get(&op->cancelled)) doorbell_sleep(&w->doorbell);
       if (pausing) doorbell_skip(&w->doorbell);
