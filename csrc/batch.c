@@ -1,6 +1,8 @@
 /* batch.c - see batch.h. */
 #include "batch.h"
 
+#include "memory.h"
+
 static column view(const struct ArrowArray *a, ps_type type) {
   column c = {.type = type, .first = a->offset};
   if (a->null_count != 0) c.validity = a->buffers[0];
@@ -58,7 +60,10 @@ void batch_free(batch *b) {
 }
 
 void ps_arrow_release(struct ArrowArray *array) {
-  if (array->release) array->release(array);
+  if (!array->release) return;
+  ps_counter *before = memory_enter(NULL); /* who knows whose it is, and what goes with it */
+  array->release(array);
+  memory_enter(before);
 }
 
 uint64_t column_bits(const column *c, int64_t row) {

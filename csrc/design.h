@@ -73,7 +73,7 @@ struct design {
   bool (*save_slices)(ps_operator *op, window_visit visit, void *context);
   pane_window *(*window)(ps_operator *op);
 
-  /* Any thread: fills in out->windows and adds to out->bytes, from counters. */
+  /* Any thread: fills in out->windows, from counters. */
   void (*stats)(ps_operator *op, ps_stats *out);
 };
 

@@ -24,6 +24,6 @@ ps_code hive_out_complete(hive_out *h, ps_operator *op, ps_fault *fault);
 int64_t hive_out_oldest(const hive_out *h);
 int64_t hive_out_newest(const hive_out *h);
 
-void hive_out_stats(hive_out *h, ps_operator *op, ps_stats *out);
+void hive_out_stats(hive_out *h, ps_stats *out);
 
 bool hive_out_save(hive_out *h, window_visit visit, void *context); /* snapshots: see design.h */

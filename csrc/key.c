@@ -310,7 +310,6 @@ bool key_cache_fill(key_cache *c, batch *b, int32_t keys) {
   if (!b->keys) {
     b->keys = memory_new((size_t)b->rows * sizeof *b->keys);
     if (!b->keys) return false;
-    b->bytes += b->rows * (int64_t)sizeof *b->keys;
   }
   for (int64_t row = 0; row < b->rows; row++) {
     b->keys[row] = key_cache_row(c, b, keys, row);

@@ -49,11 +49,10 @@ void ledger_put(ledger *l, batch *b) {
   pthread_mutex_unlock(&l->lock);
 }
 
-void ledger_extend(ledger *l, batch *open, int64_t rows, int64_t size) {
+void ledger_extend(ledger *l, batch *open, int64_t rows) {
   assert(rows <= open->room - open->rows);
   WRITES(open->rows);
   open->rows += rows;
-  open->bytes += size;
   AT(add_enqueue);
   held_change(&l->held, 2 * rows); /* first: who sees the rows finds them held */
   AT(add_enqueue);

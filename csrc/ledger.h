@@ -45,9 +45,9 @@ batch *ledger_free(ledger *l); /* gives back the batches that it still holds, li
 bool ledger_fits(ledger *l, int64_t rows);
 void ledger_put(ledger *l, batch *b);
 
-/* The last batch, `open`, which has room for them, has got so many rows more, of this size in bytes. They are
+/* The last batch, `open`, which has room for them, has got so many rows more. They are
    held before they are told of: who passes some has to know from elsewhere that they have come, not from `held`. */
-void ledger_extend(ledger *l, batch *open, int64_t rows, int64_t size);
+void ledger_extend(ledger *l, batch *open, int64_t rows);
 
 /* Passer: n tuples, which have been put before, are done with. Gives back the batches that are, linked by `next`. */
 batch *ledger_pass(ledger *l, int64_t n);

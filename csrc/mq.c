@@ -127,8 +127,7 @@ static void mq_number(ps_operator *op, int64_t next) { upout_number(&((mq *)op->
 
 static void mq_stats(ps_operator *op, ps_stats *out) {
   mq *m = op->state;
-  upout_stats(&m->upout, op, out);
-  out->bytes += out->pending * (int64_t)sizeof(tuple);
+  upout_stats(&m->upout, out);
 }
 
 /* Both designs: they differ in their queues. */

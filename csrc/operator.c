@@ -5,6 +5,7 @@
 
 #include "design.h"
 #include "key_forget.h"
+#include "memory.h"
 #include "promises.h"
 #include "window_rows.h"
 
@@ -109,7 +110,9 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, 
   op->levels = levels;
   op->gathers = gathers(op->design, query);
   op->process = getpid();
+  ps_counter *before = memory_enter(&op->bytes);
   made stage = make(op, query, inputs, threads, max_pending);
+  memory_enter(before);
   if (stage == MADE_THREADS) {
     *out = op;
     return PS_OK;
@@ -311,6 +314,7 @@ ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct Arro
                      ps_fault *fault) {
   assert(which >= 0 && which < op->inputs && arrow->n_children == op->columns);
   input *in = &op->input[which];
+  ps_counter *before = memory_enter(&in->bytes);
   batch *dead = take_dead(op, in);
   for (batch *b = dead; b; b = b->next) batch_empty(b);
   bool small = whole && op->gathers && arrow->length > 0 && arrow->length <= GATHER_SMALL;
@@ -325,6 +329,7 @@ ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct Arro
   if (owed) operator_ring(op, 0);
   free_all(dead);
   if (copied) ps_arrow_release(arrow);
+  memory_enter(before);
   return code;
 }
 
@@ -341,6 +346,7 @@ ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int
 ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fault *fault) {
   input *in = &op->input[which];
   ps_code code = PS_OK;
+  ps_counter *before = memory_enter(&in->bytes);
   pthread_mutex_lock(&in->turn);
   if (is_closed(op, in)) {
     code = PS_CLOSED;
@@ -355,12 +361,14 @@ ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fau
   bool owes = promises_owes(in);
   pthread_mutex_unlock(&in->turn);
   if (owes) operator_ring(op, 0);
+  memory_enter(before);
   return code;
 }
 
 ps_code ps_operator_close(ps_operator *op, int32_t which) {
   input *in = &op->input[which];
   bool owed = false;
+  ps_counter *before = memory_enter(&in->bytes);
   pthread_mutex_lock(&in->turn);
   if (!is_closed(op, in)) {
     ps_flag_set(&in->closed, 1);
@@ -369,6 +377,7 @@ ps_code ps_operator_close(ps_operator *op, int32_t which) {
   }
   pthread_mutex_unlock(&in->turn);
   if (owed) operator_ring(op, 0);
+  memory_enter(before);
   return ps_flag_get(&op->cancelled) ? PS_CLOSED : PS_OK;
 }
 
@@ -376,8 +385,11 @@ ps_code ps_operator_close(ps_operator *op, int32_t which) {
 
 ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal,
                          ps_fault *fault) {
+  ps_counter *before = memory_enter(&op->bytes);
   release_dead(op);
-  return sink_take(&op->sink, ms, rows, journal, fault);
+  ps_code code = sink_take(&op->sink, ms, rows, journal, fault);
+  memory_enter(before);
+  return code;
 }
 
 void ps_operator_bulk(ps_operator *op, int64_t rows) { sink_bulk(&op->sink, rows); }
@@ -397,13 +409,14 @@ void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out
 }
 
 void ps_operator_stats(ps_operator *op, ps_stats *out) {
-  *out = (ps_stats){.rows_out = sink_rows_out(&op->sink), .bytes = sink_bytes(&op->sink)};
+  *out = (ps_stats){.rows_out = sink_rows_out(&op->sink), .bytes = ps_counter_get(&op->bytes)};
+  for (int32_t i = 0; i < op->workers; i++) out->bytes += ps_counter_get(&op->worker[i].bytes);
   out->keys = ps_counter_get(&op->key_table.known);
   for (int32_t i = 0; i < op->inputs; i++) {
     input *in = &op->input[i];
     out->tuples_in += ps_counter_get(&in->tuples_in);
     out->pending += ledger_held(&in->ledger);
-    out->bytes += ps_counter_get(&in->bytes_in) - ps_counter_get(&in->bytes_out);
+    out->bytes += ps_counter_get(&in->bytes) + ps_counter_get(&in->bytes_in) - ps_counter_get(&in->bytes_out);
   }
   if (out->pending > 0) operator_ring(op, 0); /* as above */
   op->design->stats(op, out);

@@ -50,6 +50,7 @@ typedef struct {
   key_cache keys;       /* under the turn */
   ps_counter tuples_in; /* changed under the turn */
   ps_counter bytes_in;  /* of all batches; changed under the turn */
+  ps_counter bytes;     /* that the input's thread has taken for the operator: memory.h */
   batch *spare;         /* under the turn: batches that are empty, for the next ones */
   int32_t spares;       /* under the turn */
   gather gather;        /* under the turn: small batches, if they are copied */
@@ -90,6 +91,7 @@ struct ps_operator {
   worker *worker;
   pause_state pause;
   sink sink;
+  ps_counter bytes;  /* that other threads have taken: memory.h */
   ps_counter owing;  /* inputs that owe a promise */
   ps_flag cancelled; /* set before every doorbell is rung and every lock passed: see ps_operator_cancel */
   int64_t unsettled; /* the output thread's: tuples passed and not yet settled, over all inputs */

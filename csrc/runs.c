@@ -145,7 +145,7 @@ static ps_code runs_load(ps_operator *op, int64_t start, const key *k, const uin
 
 static void runs_number(ps_operator *op, int64_t next) { upout_number(&((runs *)op->state)->upout, next); }
 
-static void runs_stats(ps_operator *op, ps_stats *out) { upout_stats(&((runs *)op->state)->upout, op, out); }
+static void runs_stats(ps_operator *op, ps_stats *out) { upout_stats(&((runs *)op->state)->upout, out); }
 
 const design runs_design = {
     .ordered = true,

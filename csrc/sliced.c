@@ -347,7 +347,6 @@ static ps_code sliced_load(ps_operator *op, int64_t start, const key *k, const u
 static void sliced_stats(ps_operator *op, ps_stats *out) {
   sliced *s = op->state;
   out->windows = ps_counter_get(&s->open);
-  out->bytes += out->windows * (int64_t)(sizeof(uint32_t) + sizeof(int64_t) + (size_t)op->functions.state_size);
 }
 
 const design sliced_design = {

@@ -226,8 +226,7 @@ static int64_t tuml_mc_absorbed(ps_operator *op, int32_t which) {
 }
 
 static void tuml_mc_stats(ps_operator *op, ps_stats *out) {
-  hive_out_stats(&((tuml_mc *)op->state)->out, op, out);
-  out->bytes += out->pending * GATE_TUPLE_BYTES;
+  hive_out_stats(&((tuml_mc *)op->state)->out, out);
 }
 
 const design tuml_mc_design = {

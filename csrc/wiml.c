@@ -178,7 +178,7 @@ static int64_t wiml_absorbed(ps_operator *op, int32_t which) {
   return in->tuples - in->passed;
 }
 
-static void wiml_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((wiml *)op->state)->out, op, out); }
+static void wiml_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((wiml *)op->state)->out, out); }
 
 const design wiml_design = {
     .ordered = false,

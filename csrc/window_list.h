@@ -42,11 +42,6 @@ bool journal_put(out_rows *journal, int64_t window, int64_t start, int64_t numbe
 void window_list_init(window_list *list, int64_t size, int64_t advance, const aggregates *functions, out_rows *journal);
 void window_list_free(window_list *list);
 
-/* About how many bytes one window takes. */
-static inline int64_t window_bytes(const aggregates *functions) {
-  return functions->state_size + 5 * (int64_t)sizeof(void *); /* its key, and twice two words in the index */
-}
-
 /* Adds the tuple to every window that covers its timestamp. False when out of memory. */
 bool window_list_update(window_list *list, const batch *b, int64_t row);
 

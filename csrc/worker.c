@@ -2,6 +2,7 @@
 #include "worker.h"
 
 #include "design.h"
+#include "memory.h"
 #include "promises.h"
 
 /* ---- one worker ---- */
@@ -66,6 +67,7 @@ static ps_code work(worker *w, ps_fault *fault) {
 
 static void *worker_thread(void *argument) {
   worker *w = argument;
+  memory_enter(&w->bytes);
   name_thread(w->number == 0 ? "pystream-output" : "pystream-update");
   ps_fault fault = {0};
   ps_code code = work(w, &fault);
