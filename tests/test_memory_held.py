@@ -7,12 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
-from threads import patience
 
-import pystream as ps
 from pystream._native import DESIGNS
 
 ORDERED = ("mq", "mq-lf", "runs", "tuml-sc", "tuml-mc")
