@@ -130,8 +130,8 @@ static void count(ps_counter *c, int64_t n) { ps_counter_set(c, ps_counter_get(c
 static void retire(ps_operator *op, input *in, batch *list) {
   if (!list) return;
   batch *last = list;
-  int64_t total = last->bytes;
-  for (; last->next; total += last->bytes) last = last->next;
+  int64_t total = last->bytes + last->unseen;
+  for (; last->next; total += last->bytes + last->unseen) last = last->next;
   count(&in->bytes_out, total);
   pthread_mutex_lock(&op->dead_lock);
   last->next = in->dead;
@@ -272,7 +272,6 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
 static void accept(ps_operator *op, int32_t which, batch *b) {
   input *in = &op->input[which];
   count(&in->tuples_in, b->rows);
-  count(&in->bytes_in, b->bytes);
   int64_t last = batch_ts(b, b->rows - 1);
   ps_counter_set(&in->latest, last);
   promises_kept(op, in, last);
@@ -292,7 +291,8 @@ static ps_code add_small(ps_operator *op, int32_t which, const struct ArrowArray
 }
 
 /* Under the turn. */
-static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
+static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
+                   ps_fault *fault) {
   input *in = &op->input[which];
   batch *b = batch_for(op, in, arrow);
   if (!b) return PS_NO_MEMORY;
@@ -301,7 +301,8 @@ static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowA
   if (code == PS_OK && b->rows > 0) {
     batch_own(b, arrow);
     if (op->gathers) gather_close(&in->gather);
-    ledger_put(&in->ledger, b);
+    if (size > b->bytes) b->unseen = size - b->bytes;
+    count(&in->bytes_in, b->bytes + ledger_put(&in->ledger, b));
     accept(op, which, b);
   } else {
     batch_empty(b); /* the buffers are still the caller's */
@@ -310,21 +311,21 @@ static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowA
   return code;
 }
 
-ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, bool whole,
+ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
                      ps_fault *fault) {
   assert(which >= 0 && which < op->inputs && arrow->n_children == op->columns);
   input *in = &op->input[which];
   ps_counter *before = memory_enter(&in->bytes);
   batch *dead = take_dead(op, in);
   for (batch *b = dead; b; b = b->next) batch_empty(b);
-  bool small = whole && op->gathers && arrow->length > 0 && arrow->length <= GATHER_SMALL;
+  bool small = size != PIECE && op->gathers && arrow->length > 0 && arrow->length <= GATHER_SMALL;
   ps_code code = PS_EMPTY;
   pthread_mutex_lock(&in->turn);
   bool owed = promises_owes(in);
   dead = spares_put(in, dead);
   if (small) code = add_small(op, which, arrow, fault);
   bool copied = code == PS_OK;
-  if (code == PS_EMPTY) code = add(op, which, number, arrow, fault);
+  if (code == PS_EMPTY) code = add(op, which, number, arrow, size, fault);
   pthread_mutex_unlock(&in->turn);
   if (owed) operator_ring(op, 0);
   free_all(dead);
@@ -334,7 +335,12 @@ ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct Arro
 }
 
 ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
-  return operator_add(op, which, number, arrow, true, fault);
+  return operator_add(op, which, number, arrow, 0, fault);
+}
+
+ps_code ps_operator_add_view(ps_operator *op, int32_t which, int64_t number, int64_t size, struct ArrowArray *arrow,
+                             ps_fault *fault) {
+  return operator_add(op, which, number, arrow, size, fault);
 }
 
 ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int32_t ms) {

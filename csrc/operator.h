@@ -104,9 +104,10 @@ struct ps_operator {
 /* Any thread, after making something visible that the worker may wait for. */
 static inline void operator_ring(ps_operator *op, int32_t number) { doorbell_ring(&op->worker[number].doorbell); }
 
-/* An input's thread: as ps_operator_add. `whole`: the buffers are this batch's alone, so that they may be released
-   before others that it has added are passed. */
-ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, bool whole,
+/* An input's thread: as ps_operator_add. `size` is that of the buffers; 0: at least what the batch views; PIECE:
+   they are not this batch's alone, so that they must not be released before others that it has added are passed. */
+#define PIECE INT64_C(-1)
+ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
                      ps_fault *fault);
 
 /* Any thread: the operator cannot go on. The rows that are out stay out; then the reader gets the failure. */

@@ -10,7 +10,7 @@
 #pragma once
 
 #define PS_LEVELS_MAX 8
-#define PS_ABI 11 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 12 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -170,6 +170,10 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design,
 /* Takes the batch whole and moves it out of *batch, or not at all (then *batch still belongs to the caller). The
    number names the batch in the udf journal. Calls may run together with every call but free. */
 ps_code ps_operator_add(ps_operator *op, int32_t input, int64_t number, struct ArrowArray *batch, ps_fault *fault);
+
+/* The same for a batch whose buffers have so many bytes, of which it may view only some. */
+ps_code ps_operator_add_view(ps_operator *op, int32_t input, int64_t number, int64_t bytes, struct ArrowArray *batch,
+                             ps_fault *fault);
 
 /* A batch of an input that is taken in pieces. */
 typedef struct {

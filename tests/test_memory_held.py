@@ -98,6 +98,39 @@ def unread(design):
             time.sleep(0.001)
     return op, grow
 
+def views(design):
+    # A few rows of each of many batches, which are held as a whole; then very many rows of the same one.
+    query = ps.Query(ps.Window(100), "k", {"n": ps.count()})
+    op = ps.Operator(query, 2, SCHEMA, design, max_pending=10**7)
+    def grow():
+        for i in range(40):
+            ts = np.arange(i * 100_000, (i + 1) * 100_000)
+            op.add(0, batch(ts, ts % 10, v=np.ones(100_000)).slice(20_000, 100))
+        ts = np.arange(10**7, 10**7 + 400_000)
+        whole = batch(ts, ts % 10, v=np.ones(400_000))
+        for i in range(100):
+            op.add(0, whole.slice(i * 4000, 2000))
+    return op, grow
+
+def user_objects(design):
+    # Python's objects, with the rows that they remember.
+    class Rows:
+        def __init__(self):
+            self.rows = []
+        def process_tuple(self, row):
+            self.rows.append((row["ts"], row["v"], f"{row['k']:0500d}"))
+        def produce_out_tuple(self):
+            return len(self.rows)
+    op = ps.Operator(ps.Query(ps.Window(10**6), "k", {"u": ps.udf(Rows, pa.int64())}), 1, SCHEMA, design)
+    def grow():
+        for i in range(10):
+            op.add(0, batch(np.full(4000, i), np.arange(4000), v=np.ones(4000)))
+            op.poll()
+        op.heartbeat(0, 100)
+        settled(op)
+        op.poll()
+    return op, grow
+
 def wide_sums(design):
     # Sums of floats that do not fit their first place.
     op = ps.Operator(ps.Query(ps.Window(10**6), "k", {"s": ps.sum("v")}), 1, SCHEMA, design)
@@ -110,7 +143,9 @@ def wide_sums(design):
     return op, grow
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.float64())])
-WAYS = [many_keys, long_strings, many_windows, pending, unread, wide_sums]
+WAYS = [many_keys, long_strings, many_windows, pending, views, unread, wide_sums]
+if sys.argv[1] not in ("sliced", "wiml"):
+    WAYS.append(user_objects)
 found = {}
 for way in WAYS:
     op, grow = way(sys.argv[1])
