@@ -1,6 +1,7 @@
 /* batch.c - see batch.h. */
 #include "batch.h"
 
+#include "memory.h"
 #include "poison.h"
 
 static column view(const struct ArrowArray *a, ps_type type) {
@@ -62,7 +63,10 @@ void batch_free(batch *b) {
 }
 
 void ps_arrow_release(struct ArrowArray *array) {
-  if (array->release) array->release(array);
+  if (!array->release) return;
+  ps_counter *before = memory_enter(NULL); /* who knows whose it is, and what goes with it */
+  array->release(array);
+  memory_enter(before);
 }
 
 uint64_t column_bits(const column *c, int64_t row) {

@@ -26,7 +26,9 @@ typedef struct batch {
   int64_t rows;
   int64_t passed;     /* rows that the output thread has passed: see ledger.h */
   int64_t room;       /* rows that it has memory of its own for; 0: it views the caller's */
-  int64_t bytes;      /* about how much memory it keeps */
+  int64_t bytes;      /* about how much of the caller's memory it views, */
+  int64_t unseen;     /* and how much more of the same buffers it keeps; 0 if a later batch counts it: ledger.h */
+  uint32_t sweep;     /* the input's when its keys were looked up: key_forget.h */
   const key **keys;   /* the key of each row; NULL: not looked up (key_cache_fill) */
   struct batch *next; /* in the ledger, or in the list of batches to release */
   column columns[];

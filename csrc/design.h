@@ -27,7 +27,8 @@ struct design {
   /* The input's thread, one call at a time for each input (in->turn). Reserve does all that may fail before the `rows`
      tuples of a batch (1: or a heartbeat) are taken; in->ledger does not count them yet. False: out of memory, nothing
      changed, and the caller may try again. Add takes the tuples. Heartbeats come only when they promise something new,
-     a close comes once. Each rings the workers that it has something for (operator_ring).
+     a close comes once. Each rings the workers that it has something for (operator_ring); where heartbeats pile up, add
+     and close ring the output thread whenever that may wait for the input.
 
      Updating windows is no part of what reserve answers for, whoever does it: a worker in its step, or, in designs
      without update threads (wiml, sliced), the input's thread in add. If the memory ends there, the operator ends with
@@ -41,12 +42,22 @@ struct design {
 
   void (*add)(ps_operator *op, int32_t which, batch *b);
   void (*heartbeat)(ps_operator *op, int32_t which, int64_t ts);
+
+  /* Under the turn: whether a heartbeat would leave something behind that is held until all inputs have passed it
+     (promises.h). It then comes from the output thread, under the turn. NULL: none ever does. */
+  bool (*piles)(ps_operator *op, int32_t which, int64_t ts);
   void (*close)(ps_operator *op, int32_t which);
 
   /* One step of a worker: PS_OK: go on; PS_EMPTY: nothing to do now; PS_END: nothing ever again; anything else is a
      failure and ends the operator. The operator calls it again after PS_EMPTY, and lets the worker sleep if that gives
      PS_EMPTY once more. The step that gives PS_EMPTY has put out all rows that are complete and settled. */
   ps_code (*step)(ps_operator *op, int32_t number, ps_fault *fault);
+
+  /* The output thread: where the oldest and the newest of the windows start that are held; INT64_MAX and -1: none is.
+     All tuples that have been passed are in these windows or in none. NULL: the design sees to keys that nothing refers
+     to itself. */
+  int64_t (*oldest)(ps_operator *op);
+  int64_t (*newest)(ps_operator *op);
 
   /* While paused (worker.h). Save calls `visit` for every window, starts never decreasing, until it gives false. Load
      takes a window with this state, whose bytes then belong to the design, starts never decreasing: PS_OK,
@@ -62,7 +73,7 @@ struct design {
   bool (*save_slices)(ps_operator *op, window_visit visit, void *context);
   pane_window *(*window)(ps_operator *op);
 
-  /* Any thread: fills in out->windows and adds to out->bytes, from counters. */
+  /* Any thread: fills in out->windows, from counters. */
   void (*stats)(ps_operator *op, ps_stats *out);
 };
 

@@ -22,7 +22,7 @@ static int32_t slowest(ps_operator *op, int32_t n, const ps_feed *feeds) {
 
 static ps_code add_waiting(ps_operator *op, int32_t which, struct ArrowArray *piece, bool whole, ps_fault *fault) {
   for (;;) {
-    ps_code code = operator_add(op, which, 0, piece, whole, fault);
+    ps_code code = operator_add(op, which, 0, piece, whole ? 0 : PIECE, fault);
     if (code != PS_FULL) return code;
     if (ps_operator_wait_space(op, which, piece->length, PIECE_WAIT_MS) == PS_CLOSED) return PS_CLOSED;
   }

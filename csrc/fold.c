@@ -154,7 +154,7 @@ static uint32_t *new_slots(int64_t needed, int64_t *slots) {
 }
 
 static void put_slice(ps_fold *f, int64_t number) {
-  uint64_t i = hash_mix(f->begin[number]), mask = (uint64_t)f->slice_slots - 1;
+  uint64_t i = hash_word(f->begin[number]), mask = (uint64_t)f->slice_slots - 1;
   while (f->slice_slot[i & mask]) i++;
   f->slice_slot[i & mask] = (uint32_t)number + 1;
 }

@@ -30,6 +30,7 @@
 
 #include "aggregate.h"
 #include "edges.h"
+#include "hash.h"
 #include "key_number.h"
 #include "output.h"
 #include "partial.h"
@@ -154,7 +155,7 @@ void fold_find(ps_fold *f, const fold_sought *in, fold_picked *out);
 
 /* Puts an entry into the hash table, which has room. */
 static inline void fold_index(ps_fold *f, int64_t e) {
-  uint64_t i = hash_mix(f->entry[e].pair), mask = (uint64_t)f->slots - 1;
+  uint64_t i = hash_word(f->entry[e].pair), mask = (uint64_t)f->slots - 1;
   while (f->slot[i & mask]) i++;
   f->slot[i & mask] = (uint32_t)e + 1;
 }

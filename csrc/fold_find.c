@@ -40,7 +40,7 @@ static fold_slice slice_of(ps_fold *f, uint64_t ts) {
   s = slice_around(f, ts, period);
   *near = s;
   if (!s.covered) return s;
-  uint64_t i = hash_mix(s.begin), mask = (uint64_t)f->slice_slots - 1;
+  uint64_t i = hash_word(s.begin), mask = (uint64_t)f->slice_slots - 1;
   while (f->slice_slot[i & mask] && f->begin[f->slice_slot[i & mask] - 1] != s.begin) i++;
   if (!f->slice_slot[i & mask]) {
     s.fresh = true;
@@ -132,7 +132,7 @@ static void find_pairs(ps_fold *f, const fold_sought *in, int64_t i, pairs *p, f
     uint64_t pair = p->pair[n] = now.high | in->numbers[i];
     p->fresh[n] = now.fresh;
     if (!now.fresh) { /* most of its places in memory are far apart: ask for all before the first is needed */
-      p->hash[n] = hash_mix(pair);
+      p->hash[n] = hash_word(pair);
       __builtin_prefetch(&f->slot[p->hash[n] & mask]);
     }
     out->at[n++] = (uint16_t)i;

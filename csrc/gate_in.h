@@ -24,5 +24,3 @@ void gate_in_close(gate_in *g, ps_operator *op, int32_t which);
 
 static inline batch *gate_batch(const t_gate_tuple *t) { return (batch *)(uintptr_t)t->payload[0]; }
 static inline int64_t gate_row(const t_gate_tuple *t) { return (int64_t)t->payload[1]; }
-
-#define GATE_TUPLE_BYTES 80 /* about what a tuple takes in the gate: key, payload, kind and one or two links */

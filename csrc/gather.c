@@ -63,7 +63,7 @@ static inline void copy_bytes(uint8_t *to, const uint8_t *from, int64_t size) {
 }
 
 ps_code gather_copy(gather *g, const struct ArrowArray *arrow) {
-  int64_t rows = arrow->length, bits = 0;
+  int64_t rows = arrow->length;
   assert(rows <= GATHER_SMALL);
   if ((!g->open || rows > g->open->room - g->open->rows) && !open_new(g)) return PS_NO_MEMORY;
   int64_t at = g->open->rows;
@@ -75,7 +75,6 @@ ps_code gather_copy(gather *g, const struct ArrowArray *arrow) {
     const uint8_t *from = a->buffers[1];
     if (a->null_count != 0 && a->buffers[0]) return PS_EMPTY;
     c->first = at;
-    bits += g->bits[i];
     if (width == 0) {
       copy_bits(to, at, from, first, rows);
     } else {
@@ -83,17 +82,15 @@ ps_code gather_copy(gather *g, const struct ArrowArray *arrow) {
     }
   }
   g->view->rows = rows;
-  g->view->bytes = rows * bits / 8;
   return PS_OK;
 }
 
 void gather_hold(gather *g, ledger *l) {
   batch *b = g->open;
   if (b->rows > 0) {
-    ledger_extend(l, b, g->view->rows, g->view->bytes);
+    ledger_extend(l, b, g->view->rows);
   } else {
     b->rows = g->view->rows;
-    b->bytes = g->view->bytes;
     ledger_put(l, b);
   }
   if (b->rows == b->room) g->open = NULL; /* its rows are not folded yet, so that nobody can have taken it out */

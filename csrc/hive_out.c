@@ -33,9 +33,15 @@ ps_code hive_out_complete(hive_out *h, ps_operator *op, ps_fault *fault) {
   return code;
 }
 
-void hive_out_stats(hive_out *h, ps_operator *op, ps_stats *out) {
+int64_t hive_out_oldest(const hive_out *h) { return h->taken ? win_set_start(h->taken) : w_hive_oldest(h->hive); }
+
+int64_t hive_out_newest(const hive_out *h) {
+  int64_t start = w_hive_newest(h->hive);
+  return start < 0 && h->taken ? win_set_start(h->taken) : start;
+}
+
+void hive_out_stats(hive_out *h, ps_stats *out) {
   out->windows = w_hive_windows(h->hive);
-  out->bytes += out->windows * window_bytes(&op->functions);
 }
 
 bool hive_out_save(hive_out *h, window_visit visit, void *context) {

@@ -20,6 +20,10 @@ void hive_out_free(hive_out *h);
    none; anything else: it could not go on, and what is left waits for the next call. */
 ps_code hive_out_complete(hive_out *h, ps_operator *op, ps_fault *fault);
 
-void hive_out_stats(hive_out *h, ps_operator *op, ps_stats *out);
+/* See design.h. */
+int64_t hive_out_oldest(const hive_out *h);
+int64_t hive_out_newest(const hive_out *h);
+
+void hive_out_stats(hive_out *h, ps_stats *out);
 
 bool hive_out_save(hive_out *h, window_visit visit, void *context); /* snapshots: see design.h */

@@ -2,6 +2,7 @@
 #include "key.h"
 
 #include "batch.h"
+#include "hash.h"
 #include "poison.h"
 
 /* ---- the encoding ---- */
@@ -78,18 +79,6 @@ int key_compare(const key *a, const key *b) {
 }
 
 /* ---- sets ---- */
-
-uint64_t hash_bytes(const uint8_t *data, int64_t length) {
-  uint64_t h = (uint64_t)length * 0x9e3779b97f4a7c15u;
-  for (; length >= 8; data += 8, length -= 8) {
-    uint64_t word;
-    memcpy(&word, data, 8);
-    h = hash_mix(h ^ word);
-  }
-  uint64_t tail = 0;
-  if (length) memcpy(&tail, data, (size_t)length);
-  return hash_mix(h ^ tail);
-}
 
 /* The slot that holds the key, or the empty one where it belongs. */
 static int64_t key_set_slot(const key_set *s, uint64_t hash, const uint8_t *data, int64_t length) {
@@ -330,7 +319,6 @@ bool key_cache_fill(key_cache *c, batch *b, int32_t keys) {
   if (!b->keys) {
     b->keys = memory_new((size_t)b->rows * sizeof *b->keys);
     if (!b->keys) return false;
-    b->bytes += b->rows * (int64_t)sizeof *b->keys;
   }
   for (int64_t row = 0; row < b->rows; row++) {
     b->keys[row] = key_cache_row(c, b, keys, row);

@@ -10,8 +10,7 @@
  * as long as the key does. Each input has a key_cache in front of it, used by that input's thread alone: the table's
  * mutex is taken only when an input meets a key for the first time.
  *
- * The sliced design lets keys go that no slice needs any more, in sweeps: key_sweep.h. In all others, whose windows
- * refer to keys by address, a key stays until the table is freed.
+ * Keys that nothing refers to any more leave in sweeps: key_sweep.h.
  */
 #pragma once
 
@@ -106,8 +105,6 @@ bool key_cache_fill(key_cache *c, struct batch *b, int32_t keys);
 /* The key of one row; NULL when out of memory. Past the cache, if the caller keeps it and will not ask again. */
 const key *key_cache_row(key_cache *c, const struct batch *b, int32_t keys, int64_t row);
 const key *key_cache_past(key_cache *c, const struct batch *b, int32_t keys, int64_t row);
-
-uint64_t hash_bytes(const uint8_t *data, int64_t length);
 
 int key_compare(const key *a, const key *b);
 

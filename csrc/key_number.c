@@ -1,6 +1,8 @@
 /* key_number.c - see key_number.h. */
 #include "key_number.h"
 
+#include "hash.h"
+
 #define DIRECT_MIN SIZED(4096, 4) /* 16 KB: in the second-level cache, whatever the number of inputs that take turns \
                                    */
 #define DIRECT_SPREAD \
@@ -39,7 +41,7 @@ static const key *find_key(key_numbers *n, const batch *b, int64_t row, bool onc
 
 /* ---- the hash table ---- */
 
-static int64_t first_slot(const key_numbers *n, uint64_t word) { return (int64_t)hash_mix(word) & (n->capacity - 1); }
+static int64_t first_slot(const key_numbers *n, uint64_t word) { return (int64_t)hash_word(word) & (n->capacity - 1); }
 
 static void slots_put(key_numbers *n, key_entry e) {
   int64_t i = first_slot(n, e.word);

@@ -11,8 +11,8 @@ void key_sweep_init(key_sweep *s, key_table *table) {
 }
 
 /* The table has grown enough since the last sweep to pay for the next one, and most of its keys are not listed. */
-static bool is_time(const key_sweep *s, const roster *r) {
-  int64_t needed = s->kept > r->length ? s->kept : r->length;
+static bool is_time(const key_sweep *s, int64_t listed) {
+  int64_t needed = s->kept > listed ? s->kept : listed;
   return ps_counter_get(&s->table->known) > 2 * needed + SWEEP_LEAST;
 }
 
@@ -32,21 +32,20 @@ static void free_to(key_sweep *s, const roster *r, int64_t to) {
   while (s->next < to) {
     int64_t n = 0;
     for (; s->next < to && n < SWEEP_CHUNK; s->next++) {
-      if (!roster_lists(r, s->next)) unlisted[n++] = (uint32_t)s->next;
+      if (!r || !roster_lists(r, s->next)) unlisted[n++] = (uint32_t)s->next;
     }
     s->kept -= key_table_free_unmet(s->table, unlisted, n);
   }
 }
 
-void key_sweep_step(key_sweep *s, const pane_hive *h) {
-  const roster *r = &h->window.roster;
-  if (pane_window_carries(&h->window)) return;
+void key_sweep_step(key_sweep *s, const roster *listed, bool swept) {
+  int64_t length = listed ? listed->length : 0;
   if (!s->under_way) {
-    if (is_time(s, r)) begin(s);
+    if (is_time(s, length)) begin(s);
     return;
   }
-  if (key_sweep_awaited(s) && !pane_hive_has_swept(h, s->number)) return;
-  int64_t share = s->next + SWEEP_STEP + 4 * r->length; /* faster than new keys can come with windows */
-  free_to(s, r, share < s->end ? share : s->end);
+  if (key_sweep_awaited(s) && !swept) return;
+  int64_t share = s->next + SWEEP_STEP + 4 * length; /* faster than new keys can come with windows */
+  free_to(s, listed, share < s->end ? share : s->end);
   s->under_way = s->next < s->end;
 }

@@ -1,7 +1,9 @@
 /*
- * key_sweep.h - keys that no slice needs any more give back their numbers and memory (the sliced design).
+ * key_sweep.h - keys that nothing refers to any more give back their numbers and memory.
  *
- * Ours, not in the paper; spec/KeySweep.tla is the text to read first, and the labels there are the AT(...) here.
+ * Ours, not in the paper; spec/KeySweep.tla is the text to read first, and the labels there are the AT(...) here. This
+ * file has what all designs share, in the words of the sliced one; the others hand over batches instead of slices:
+ * key_forget.h.
  *
  * A number is in a window, in slices on their way to it, in an input's private slice, in its map of keys, or in the
  * batch at hand. The window is all that the output thread sees. So it begins a sweep and says so; each input, before it
@@ -27,7 +29,7 @@
  */
 #pragma once
 
-#include "pane_hive.h"
+#include "roster.h"
 
 typedef struct {
   cell word;         /* the sweep that was begun last; 0: none */
@@ -50,5 +52,7 @@ static inline uint32_t key_sweep_said(const key_sweep *s) {
 /* The output thread: the sweep that waits for inputs; 0: none does. */
 static inline uint32_t key_sweep_awaited(const key_sweep *s) { return s->under_way && s->next == 0 ? s->number : 0; }
 
-/* The output thread, after each window: begins a sweep if it is time, or goes on with one. */
-void key_sweep_step(key_sweep *s, const pane_hive *h);
+/* The output thread, now and then: begins a sweep if it is time, or goes on with one. `listed`: the keys that windows
+   refer to; NULL: none of those that would be freed. `swept`: if the sweep is awaited, whether it need not be any more.
+ */
+void key_sweep_step(key_sweep *s, const roster *listed, bool swept);

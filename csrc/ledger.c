@@ -33,9 +33,18 @@ static uint64_t room(const ledger *l) {
 
 bool ledger_fits(ledger *l, int64_t rows) { return fits(l, room(l), rows); }
 
-void ledger_put(ledger *l, batch *b) {
+/* The last batch, if it views the same buffers, counts them no more. */
+static int64_t take_unseen(batch *last, const batch *b) {
+  if (!last || last->room || b->room || last->columns[0].values != b->columns[0].values) return 0;
+  int64_t unseen = last->unseen;
+  last->unseen = 0;
+  return unseen;
+}
+
+int64_t ledger_put(ledger *l, batch *b) {
   b->next = NULL;
   pthread_mutex_lock(&l->lock);
+  int64_t taken = take_unseen(l->last, b);
   if (l->last) {
     l->last->next = b;
   } else {
@@ -47,13 +56,13 @@ void ledger_put(ledger *l, batch *b) {
   AT(add_enqueue);
   last_rows_publish(&l->last_rows, (uint64_t)b->rows);
   pthread_mutex_unlock(&l->lock);
+  return b->unseen - taken;
 }
 
-void ledger_extend(ledger *l, batch *open, int64_t rows, int64_t size) {
+void ledger_extend(ledger *l, batch *open, int64_t rows) {
   assert(rows <= open->room - open->rows);
   WRITES(open->rows);
   open->rows += rows;
-  open->bytes += size;
   AT(add_enqueue);
   held_change(&l->held, 2 * rows); /* first: who sees the rows finds them held */
   AT(add_enqueue);

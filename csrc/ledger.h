@@ -43,11 +43,13 @@ batch *ledger_free(ledger *l); /* gives back the batches that it still holds, li
 
 /* Adder. */
 bool ledger_fits(ledger *l, int64_t rows);
-void ledger_put(ledger *l, batch *b);
+/* Gives how much b->unseen adds to what the batches held keep: views of the same buffers that follow each other keep
+   these until the last of them leaves, and only that one counts them. */
+int64_t ledger_put(ledger *l, batch *b);
 
-/* The last batch, `open`, which has room for them, has got so many rows more, of this size in bytes. They are
+/* The last batch, `open`, which has room for them, has got so many rows more. They are
    held before they are told of: who passes some has to know from elsewhere that they have come, not from `held`. */
-void ledger_extend(ledger *l, batch *open, int64_t rows, int64_t size);
+void ledger_extend(ledger *l, batch *open, int64_t rows);
 
 /* Passer: n tuples, which have been put before, are done with. Gives back the batches that are, linked by `next`. */
 batch *ledger_pass(ledger *l, int64_t n);

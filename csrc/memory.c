@@ -1,15 +1,32 @@
 /* memory.c - counted allocation with a switch that makes it fail, for tests of every out-of-memory path; and large
    blocks, some of which are kept for the next who needs one. */
-#include "atomics.h"
-#include "base.h"
-#include "poison.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "poison.h"
+
 static ps_counter live;
 static ps_counter fail_from; /* the number of the first allocation that fails; 0: none does */
 static ps_counter made;      /* allocations since that was set */
+static _Thread_local ps_counter *account;
+
+/* ---- accounts ---- */
+
+static int64_t size_of(const void *block) { return (int64_t)system_size((void *)(uintptr_t)block); }
+
+ps_counter *memory_enter(ps_counter *next) {
+  ps_counter *before = account;
+  account = next;
+  return before;
+}
+
+static void count_bytes(int64_t bytes) {
+  if (account) ps_counter_add(account, bytes);
+}
+
+/* ---- blocks ---- */
 
 static bool must_fail(void) {
   int64_t from = ps_counter_get(&fail_from);
@@ -18,19 +35,24 @@ static bool must_fail(void) {
 
 void *memory_new(size_t bytes) {
   void *block = must_fail() ? NULL : system_new(bytes ? bytes : 1);
-  if (block) ps_counter_add(&live, 1);
+  if (!block) return NULL;
+  ps_counter_add(&live, 1);
+  count_bytes(size_of(block));
   return block;
 }
 
 void *memory_resize(void *block, size_t bytes) {
+  int64_t before = block ? size_of(block) : 0;
   void *bigger = must_fail() ? NULL : system_resize(block, bytes ? bytes : 1);
   if (bigger && !block) ps_counter_add(&live, 1);
+  if (bigger) count_bytes(size_of(bigger) - before);
   return bigger;
 }
 
 void memory_free(void *block) {
   if (!block) return;
   ps_counter_add(&live, -1);
+  count_bytes(-size_of(block));
   system_free(block);
 }
 
@@ -120,12 +142,14 @@ static void *large_new(size_t bytes) {
   if (!block) block = map(whole(bytes));
   if (!block) return NULL;
   ps_counter_add(&live, 1);
+  count_bytes((int64_t)whole(bytes));
   poison_unset(block, whole(bytes));
   return block;
 }
 
 static void large_free(void *block, size_t bytes) {
   ps_counter_add(&live, -1);
+  count_bytes(-(int64_t)whole(bytes));
   poison_freed(block, whole(bytes));
   if (!kept_give(block, whole(bytes))) munmap(block, whole(bytes));
 }
@@ -153,6 +177,10 @@ void memory_free_large(void *block, size_t bytes) {
   } else {
     large_free(block, bytes);
   }
+}
+
+void memory_leave(const void *block, size_t bytes) {
+  if (block) count_bytes(-(bytes < MEMORY_LARGE / 4 ? size_of(block) : (int64_t)whole(bytes)));
 }
 
 int64_t ps_memory_live(void) { return ps_counter_get(&live); }

@@ -109,6 +109,10 @@ static ps_code mq_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return operator_passed(op, which) ? code : PS_NO_MEMORY;
 }
 
+static int64_t mq_oldest(ps_operator *op) { return window_list_oldest(&((mq *)op->state)->upout.windows); }
+
+static int64_t mq_newest(ps_operator *op) { return window_list_newest(&((mq *)op->state)->upout.windows); }
+
 /* ---- snapshots ---- */
 
 static bool mq_save(ps_operator *op, window_visit visit, void *context) {
@@ -123,8 +127,7 @@ static void mq_number(ps_operator *op, int64_t next) { upout_number(&((mq *)op->
 
 static void mq_stats(ps_operator *op, ps_stats *out) {
   mq *m = op->state;
-  upout_stats(&m->upout, op, out);
-  out->bytes += out->pending * (int64_t)sizeof(tuple);
+  upout_stats(&m->upout, out);
 }
 
 /* Both designs: they differ in their queues. */
@@ -139,6 +142,8 @@ static void mq_stats(ps_operator *op, ps_stats *out) {
       .heartbeat = mq_heartbeat, \
       .close = mq_close,         \
       .step = mq_step,           \
+      .oldest = mq_oldest,       \
+      .newest = mq_newest,       \
       .save = mq_save,           \
       .load = mq_load,           \
       .number = mq_number,       \

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include "design.h"
+#include "key_forget.h"
+#include "memory.h"
+#include "promises.h"
 #include "window_rows.h"
 
 /* ---- making ---- */
@@ -23,6 +26,7 @@ static bool input_init(ps_operator *op, input *in, int64_t max_pending) {
   if (pthread_mutex_init(&in->turn, NULL) == 0) {
     if (ledger_init(&in->ledger, max_pending)) {
       ps_counter_set(&in->latest, -1);
+      ps_counter_set(&in->told, -1);
       key_cache_init(&in->keys, &op->key_table);
       return true;
     }
@@ -82,6 +86,7 @@ static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t
   if (pthread_mutex_init(&op->dead_lock, NULL) != 0 || pthread_mutex_init(&op->end_lock, NULL) != 0)
     return MADE_NOTHING;
   if (!key_table_init(&op->key_table)) return MADE_LOCKS;
+  key_sweep_init(&op->forget.sweep, &op->key_table);
   if (!inputs_init(op, inputs, max_pending) || !workers_init(op, op->design->workers(threads))) return MADE_KEYS;
   if (!output_init(op, max_pending)) return MADE_WORKERS;
   if (!op->design->init(op)) return MADE_SINK;
@@ -110,7 +115,9 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, 
   op->levels = levels;
   op->gathers = gathers(op->design, query);
   op->process = getpid();
+  ps_counter *before = memory_enter(&op->bytes);
   made stage = make(op, query, inputs, threads, max_pending);
+  memory_enter(before);
   if (stage == MADE_THREADS) {
     *out = op;
     return PS_OK;
@@ -128,8 +135,8 @@ static void count(ps_counter *c, int64_t n) { ps_counter_set(c, ps_counter_get(c
 static void retire(ps_operator *op, input *in, batch *list) {
   if (!list) return;
   batch *last = list;
-  int64_t total = last->bytes;
-  for (; last->next; total += last->bytes) last = last->next;
+  int64_t total = last->bytes + last->unseen;
+  for (; last->next; total += last->bytes + last->unseen) last = last->next;
   count(&in->bytes_out, total);
   pthread_mutex_lock(&op->dead_lock);
   last->next = in->dead;
@@ -206,8 +213,10 @@ bool operator_settle(ps_operator *op) {
     op->unsettled -= in->passed;
     in->passed = 0;
     ok = journal_done(op, done) && ok;
+    key_forget_settled(in, done);
     retire(op, in, done);
   }
+  key_forget_step(op);
   return ok;
 }
 
@@ -252,6 +261,14 @@ static bool in_few_windows(const ps_operator *op, const batch *b, ps_fault *faul
 
 static bool is_closed(ps_operator *op, input *in) { return ps_flag_get(&in->closed) || ps_flag_get(&op->cancelled); }
 
+static bool find_keys(ps_operator *op, int32_t which, batch *b) {
+  if (op->design->find_keys) return op->design->find_keys(op, which, b);
+  input *in = &op->input[which];
+  key_forget_keep_up(op, in);
+  b->sweep = in->sweep;
+  return key_cache_fill(&in->keys, b, op->keys);
+}
+
 /* Everything that can fail, before anything is taken. */
 static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) {
   input *in = &op->input[which];
@@ -262,9 +279,7 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
     operator_ring(op, 0); /* it may count out some that have become ready */
     return PS_FULL;
   }
-  bool (*find_keys)(ps_operator *, int32_t, const batch *) = op->design->find_keys;
-  bool found = find_keys ? find_keys(op, which, b) : key_cache_fill(&in->keys, b, op->keys);
-  bool ok = found && op->design->reserve(op, which, b->rows);
+  bool ok = find_keys(op, which, b) && op->design->reserve(op, which, b->rows);
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 
@@ -272,8 +287,9 @@ static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) 
 static void accept(ps_operator *op, int32_t which, batch *b) {
   input *in = &op->input[which];
   count(&in->tuples_in, b->rows);
-  count(&in->bytes_in, b->bytes);
-  ps_counter_set(&in->latest, batch_ts(b, b->rows - 1));
+  int64_t last = batch_ts(b, b->rows - 1);
+  ps_counter_set(&in->latest, last);
+  promises_kept(op, in, last);
   op->design->add(op, which, b);
 }
 
@@ -290,7 +306,8 @@ static ps_code add_small(ps_operator *op, int32_t which, const struct ArrowArray
 }
 
 /* Under the turn. */
-static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
+static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
+                   ps_fault *fault) {
   input *in = &op->input[which];
   batch *b = batch_for(op, in, arrow);
   if (!b) return PS_NO_MEMORY;
@@ -299,7 +316,8 @@ static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowA
   if (code == PS_OK && b->rows > 0) {
     batch_own(b, arrow);
     if (op->gathers) gather_close(&in->gather);
-    ledger_put(&in->ledger, b);
+    if (size > b->bytes) b->unseen = size - b->bytes;
+    count(&in->bytes_in, b->bytes + ledger_put(&in->ledger, b));
     accept(op, which, b);
   } else {
     batch_empty(b); /* the buffers are still the caller's */
@@ -308,27 +326,36 @@ static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowA
   return code;
 }
 
-ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, bool whole,
+ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
                      ps_fault *fault) {
   assert(which >= 0 && which < op->inputs && arrow->n_children == op->columns);
   input *in = &op->input[which];
+  ps_counter *before = memory_enter(&in->bytes);
   batch *dead = take_dead(op, in);
   for (batch *b = dead; b; b = b->next) batch_empty(b);
-  bool small = whole && op->gathers && arrow->length > 0 && arrow->length <= GATHER_SMALL;
+  bool small = size != PIECE && op->gathers && arrow->length > 0 && arrow->length <= GATHER_SMALL;
   ps_code code = PS_EMPTY;
   pthread_mutex_lock(&in->turn);
+  bool owed = promises_owes(in);
   dead = spares_put(in, dead);
   if (small) code = add_small(op, which, arrow, fault);
   bool copied = code == PS_OK;
-  if (code == PS_EMPTY) code = add(op, which, number, arrow, fault);
+  if (code == PS_EMPTY) code = add(op, which, number, arrow, size, fault);
   pthread_mutex_unlock(&in->turn);
+  if (owed) operator_ring(op, 0);
   free_all(dead);
   if (copied) ps_arrow_release(arrow);
+  memory_enter(before);
   return code;
 }
 
 ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
-  return operator_add(op, which, number, arrow, true, fault);
+  return operator_add(op, which, number, arrow, 0, fault);
+}
+
+ps_code ps_operator_add_view(ps_operator *op, int32_t which, int64_t number, int64_t size, struct ArrowArray *arrow,
+                             ps_fault *fault) {
+  return operator_add(op, which, number, arrow, size, fault);
 }
 
 ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int32_t ms) {
@@ -340,6 +367,7 @@ ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int
 ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fault *fault) {
   input *in = &op->input[which];
   ps_code code = PS_OK;
+  ps_counter *before = memory_enter(&in->bytes);
   pthread_mutex_lock(&in->turn);
   if (is_closed(op, in)) {
     code = PS_CLOSED;
@@ -349,21 +377,28 @@ ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fau
   } else if (ts > ps_counter_get(&in->latest) && !op->design->reserve(op, which, 1)) {
     code = PS_NO_MEMORY;
   } else if (ts > ps_counter_get(&in->latest)) {
-    ps_counter_set(&in->latest, ts);
-    op->design->heartbeat(op, which, ts);
+    promises_note(op, which, ts);
   }
+  bool owes = promises_owes(in);
   pthread_mutex_unlock(&in->turn);
+  if (owes) operator_ring(op, 0);
+  memory_enter(before);
   return code;
 }
 
 ps_code ps_operator_close(ps_operator *op, int32_t which) {
   input *in = &op->input[which];
+  bool owed = false;
+  ps_counter *before = memory_enter(&in->bytes);
   pthread_mutex_lock(&in->turn);
   if (!is_closed(op, in)) {
     ps_flag_set(&in->closed, 1);
+    owed = promises_kept(op, in, INT64_MAX);
     op->design->close(op, which);
   }
   pthread_mutex_unlock(&in->turn);
+  if (owed) operator_ring(op, 0);
+  memory_enter(before);
   return ps_flag_get(&op->cancelled) ? PS_CLOSED : PS_OK;
 }
 
@@ -371,8 +406,11 @@ ps_code ps_operator_close(ps_operator *op, int32_t which) {
 
 ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal,
                          ps_fault *fault) {
+  ps_counter *before = memory_enter(&op->bytes);
   release_dead(op);
-  return sink_take(&op->sink, ms, rows, journal, fault);
+  ps_code code = sink_take(&op->sink, ms, rows, journal, fault);
+  memory_enter(before);
+  return code;
 }
 
 void ps_operator_bulk(ps_operator *op, int64_t rows) { sink_bulk(&op->sink, rows); }
@@ -395,13 +433,14 @@ void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out
 }
 
 void ps_operator_stats(ps_operator *op, ps_stats *out) {
-  *out = (ps_stats){.rows_out = sink_rows_out(&op->sink), .bytes = sink_bytes(&op->sink)};
+  *out = (ps_stats){.rows_out = sink_rows_out(&op->sink), .bytes = ps_counter_get(&op->bytes)};
+  for (int32_t i = 0; i < op->workers; i++) out->bytes += ps_counter_get(&op->worker[i].bytes);
   out->keys = ps_counter_get(&op->key_table.known);
   for (int32_t i = 0; i < op->inputs; i++) {
     input *in = &op->input[i];
     out->tuples_in += ps_counter_get(&in->tuples_in);
     out->pending += ledger_held(&in->ledger);
-    out->bytes += ps_counter_get(&in->bytes_in) - ps_counter_get(&in->bytes_out);
+    out->bytes += ps_counter_get(&in->bytes) + ps_counter_get(&in->bytes_in) - ps_counter_get(&in->bytes_out);
   }
   if (out->pending > 0) operator_ring(op, 0); /* as above */
   op->design->stats(op, out);

@@ -31,7 +31,7 @@
 
 #include "aggregate.h"
 #include "gather.h"
-#include "key.h"
+#include "key_sweep.h"
 #include "ledger.h"
 #include "sink.h"
 #include "wait.h"
@@ -44,22 +44,34 @@ typedef struct design design;
 typedef struct {
   pthread_mutex_t turn; /* one add, heartbeat or close at a time */
   ps_counter latest;    /* of tuples and heartbeats; -1: nothing received yet; changed under the turn */
+  ps_counter told;      /* as much of it as the design knows: promises.h; changed under the turn */
+  ps_flag owes;         /* the rest; changed under the turn. A doorbell orders what the output thread must not miss */
   ps_flag closed;       /* changed under the turn */
   key_cache keys;       /* under the turn */
   ps_counter tuples_in; /* changed under the turn */
   ps_counter bytes_in;  /* of all batches; changed under the turn */
+  ps_counter bytes;     /* that the input's thread has taken for the operator: memory.h */
   batch *spare;         /* under the turn: batches that are empty, for the next ones */
   int32_t spares;       /* under the turn */
   gather gather;        /* under the turn: small batches, if they are copied */
+  uint32_t sweep;       /* under the turn: for which the keys were forgotten last: key_forget.h */
   batch *kept;          /* behind op->dead_lock: empty, but for the buffers that pieces of a batch refer to */
   uint8_t apart[64];    /* what the input's thread writes from what the output thread does */
   ledger ledger;
   int64_t passed;       /* the output thread's: tuples passed and not yet settled */
+  uint32_t swept;       /* the output thread's: `sweep` of the batch that was settled last */
   ps_counter bytes_out; /* the output thread's: of the batches that it is done with */
   batch *dead;          /* behind op->dead_lock: batches to release */
   ps_flag any_dead;     /* changed behind op->dead_lock; who finds it unset too early leaves them to the next call */
   uint8_t apart_too[64];
 } input;
+
+/* The output thread's, but for what it says in sweep.word: key_forget.h. */
+typedef struct {
+  key_sweep sweep;
+  bool all_swept; /* all inputs have, and their tuples from before it are in windows: */
+  int64_t newest; /* the start of the last of these */
+} key_forgetting;
 
 struct ps_operator {
   const design *design;
@@ -75,11 +87,14 @@ struct ps_operator {
   uint8_t *text; /* by column: whether its strings are UTF-8 */
   aggregates functions;
   key_table key_table;
+  key_forgetting forget;
   input *input;
   int32_t workers;
   worker *worker;
   pause_state pause;
   sink sink;
+  ps_counter bytes;  /* that other threads have taken: memory.h */
+  ps_counter owing;  /* inputs that owe a promise */
   ps_flag cancelled; /* set before every doorbell is rung and every lock passed: see ps_operator_cancel */
   int64_t unsettled; /* the output thread's: tuples passed and not yet settled, over all inputs */
   pthread_mutex_t dead_lock;
@@ -95,9 +110,10 @@ static inline pane_windows operator_windows(const ps_operator *op) {
 /* Any thread, after making something visible that the worker may wait for. */
 static inline void operator_ring(ps_operator *op, int32_t number) { doorbell_ring(&op->worker[number].doorbell); }
 
-/* An input's thread: as ps_operator_add. `whole`: the buffers are this batch's alone, so that they may be released
-   before others that it has added are passed. */
-ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, bool whole,
+/* An input's thread: as ps_operator_add. `size` is that of the buffers; 0: at least what the batch views; PIECE:
+   they are not this batch's alone, so that they must not be released before others that it has added are passed. */
+#define PIECE INT64_C(-1)
+ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
                      ps_fault *fault);
 
 /* Any thread: the operator cannot go on. The rows that are out stay out; then the reader gets the failure. */

@@ -1,6 +1,8 @@
 /* output.c - see output.h. */
 #include "output.h"
 
+#include "memory.h"
+
 bool out_rows_init(out_rows *rows, int32_t columns, const bool *is_bytes) {
   *rows = (out_rows){.columns = columns, .column = memory_new((size_t)columns * sizeof(out_column))};
   if (!rows->column) return false;
@@ -20,15 +22,6 @@ void out_rows_free(out_rows *rows) {
   if (!rows->column) return;
   for (int32_t i = 0; i < rows->columns; i++) out_column_free(&rows->column[i]);
   memory_free(rows->column);
-}
-
-int64_t out_rows_bytes(const out_rows *rows) {
-  int64_t n = 0;
-  for (int32_t i = 0; i < rows->columns; i++) {
-    const out_column *c = &rows->column[i];
-    n += c->validity_capacity + c->values_capacity * (int64_t)sizeof(uint64_t) + c->data_capacity;
-  }
-  return n;
 }
 
 /* ---- writing ---- */
@@ -185,6 +178,19 @@ static void trim_values(out_column *c, int64_t n) {
   c->values_capacity = 0; /* it is not a large one */
 }
 
+/* What release_array will free is the receiver's. */
+static void leave(const struct ArrowArray *a) {
+  for (int64_t i = 0; i < a->n_children; i++) {
+    leave(a->children[i]);
+    memory_leave(a->children[i], 0);
+  }
+  for (int64_t i = 0; i < a->n_buffers; i++) {
+    memory_leave(a->buffers[i], i == 1 ? (size_t)(uintptr_t)a->private_data : 0);
+  }
+  memory_leave(a->children, 0);
+  memory_leave(a->buffers, 0);
+}
+
 void out_rows_move(out_rows *rows, struct ArrowArray *to) {
   for (int32_t i = 0; i < rows->columns; i++) {
     out_column *c = &rows->column[i];
@@ -202,4 +208,5 @@ void out_rows_move(out_rows *rows, struct ArrowArray *to) {
     *c = (out_column){.is_bytes = c->is_bytes, .values_expected = rows->rows};
   }
   rows->rows = 0;
+  leave(to);
 }

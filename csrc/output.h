@@ -29,7 +29,6 @@ typedef struct {
 
 bool out_rows_init(out_rows *rows, int32_t columns, const bool *is_bytes);
 void out_rows_free(out_rows *rows);
-int64_t out_rows_bytes(const out_rows *rows); /* memory that its columns take */
 
 /* Put one value per column, then end the row. A row that is not ended (out of memory on the way) does not exist. */
 bool out_put_bits(out_rows *rows, int32_t to, uint64_t bits);

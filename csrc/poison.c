@@ -48,6 +48,8 @@ static void *block_new(size_t bytes, uint8_t filled) {
 
 void *system_new(size_t bytes) { return block_new(bytes, 0); }
 
+size_t system_size(void *block) { return ((const head *)block - 1)->bytes; }
+
 /* Always to another place: who still knows the old one is found. */
 void *system_resize(void *block, size_t bytes) {
   void *bigger = block_new(bytes, POISON_UNSET);

@@ -16,6 +16,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#ifdef __APPLE__
+#include <malloc/malloc.h>
+#else
+#include <malloc.h>
+#endif
+
 #ifdef PYSTREAM_POISON
 
 enum { POISON_FREED = 0xdd, POISON_UNSET = 0xa5 };
@@ -25,6 +31,7 @@ void poison_fill(void *at, size_t size, uint8_t pattern);
 void *system_new(size_t size); /* zeroed */
 void *system_resize(void *block, size_t size);
 void system_free(void *block);
+size_t system_size(void *block); /* as much as it takes, not less than was asked for */
 
 #define poison_freed(at, size) poison_fill(at, size, POISON_FREED)
 #define poison_unset(at, size) poison_fill(at, size, POISON_UNSET)
@@ -37,5 +44,11 @@ void system_free(void *block);
 static inline void *system_new(size_t size) { return calloc(1, size); }
 static inline void *system_resize(void *block, size_t size) { return realloc(block, size); }
 static inline void system_free(void *block) { free(block); }
+
+#ifdef __APPLE__
+static inline size_t system_size(void *block) { return malloc_size(block); }
+#else
+static inline size_t system_size(void *block) { return malloc_usable_size(block); }
+#endif
 
 #endif

@@ -193,6 +193,10 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design,
    number names the batch in the udf journal. Calls may run together with every call but free. */
 ps_code ps_operator_add(ps_operator *op, int32_t input, int64_t number, struct ArrowArray *batch, ps_fault *fault);
 
+/* The same for a batch whose buffers have so many bytes, of which it may view only some. */
+ps_code ps_operator_add_view(ps_operator *op, int32_t input, int64_t number, int64_t bytes, struct ArrowArray *batch,
+                             ps_fault *fault);
+
 /* A batch of an input that is taken in pieces. */
 typedef struct {
   int32_t input;

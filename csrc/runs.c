@@ -74,6 +74,11 @@ static void runs_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   operator_ring(op, 0);
 }
 
+static bool runs_piles(ps_operator *op, int32_t which, int64_t ts) {
+  (void)op, (void)which, (void)ts; /* each is a run */
+  return true;
+}
+
 static void runs_close(ps_operator *op, int32_t which) {
   runs *r = op->state;
   run_gate_close(&r->gate, which, take(&r->made[which].close));
@@ -125,6 +130,10 @@ static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return code;
 }
 
+static int64_t runs_oldest(ps_operator *op) { return window_list_oldest(&((runs *)op->state)->upout.windows); }
+
+static int64_t runs_newest(ps_operator *op) { return window_list_newest(&((runs *)op->state)->upout.windows); }
+
 /* ---- snapshots: the tuples of the block or slice at hand are not passed, so they are saved as pending ---- */
 
 static bool runs_save(ps_operator *op, window_visit visit, void *context) {
@@ -137,7 +146,7 @@ static ps_code runs_load(ps_operator *op, int64_t start, const key *k, const uin
 
 static void runs_number(ps_operator *op, int64_t next) { upout_number(&((runs *)op->state)->upout, next); }
 
-static void runs_stats(ps_operator *op, ps_stats *out) { upout_stats(&((runs *)op->state)->upout, op, out); }
+static void runs_stats(ps_operator *op, ps_stats *out) { upout_stats(&((runs *)op->state)->upout, out); }
 
 const design runs_design = {
     .ordered = true,
@@ -147,8 +156,11 @@ const design runs_design = {
     .reserve = runs_reserve,
     .add = runs_add,
     .heartbeat = runs_heartbeat,
+    .piles = runs_piles,
     .close = runs_close,
     .step = runs_step,
+    .oldest = runs_oldest,
+    .newest = runs_newest,
     .save = runs_save,
     .load = runs_load,
     .number = runs_number,

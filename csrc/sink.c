@@ -185,10 +185,3 @@ int64_t sink_rows_out(sink *s) {
   pthread_mutex_unlock(&s->lock);
   return n;
 }
-
-int64_t sink_bytes(sink *s) {
-  pthread_mutex_lock(&s->lock);
-  int64_t n = out_rows_bytes(&s->rows) + out_rows_bytes(&s->journal);
-  pthread_mutex_unlock(&s->lock);
-  return n;
-}

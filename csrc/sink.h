@@ -65,4 +65,3 @@ void sink_bulk(sink *s, int64_t rows); /* up to twice as many lie here then */
 void sink_keep(sink *s, int64_t rows);
 bool sink_watch(sink *s, int descriptor); /* false: another one is there already; -1 takes it back */
 int64_t sink_rows_out(sink *s);
-int64_t sink_bytes(sink *s); /* about how much memory the rows and the journal take */

@@ -3,7 +3,9 @@
 #include "design.h"
 #include "key_number.h"
 #include "key_sweep.h"
+#include "pane_hive.h"
 #include "pane_save.h"
+#include "promises.h"
 #include "watch.h"
 
 typedef struct {
@@ -136,6 +138,11 @@ static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   publish(op, which, ok, h->input[which].last != before, (uint64_t)ts + 1, 0);
 }
 
+/* Beyond the next edge it hands over a slice. */
+static bool sliced_piles(ps_operator *op, int32_t which, int64_t ts) {
+  return (uint64_t)ts >= ((sliced *)op->state)->hive.input[which].end;
+}
+
 static void sliced_close(ps_operator *op, int32_t which) {
   bool ok = pane_hive_close(&((sliced *)op->state)->hive, which);
   publish(op, which, ok, true, PROMISE_CLOSED, 0);
@@ -209,6 +216,15 @@ static void keep_up_silent(ps_operator *op, uint32_t sweep) {
   }
 }
 
+/* Lets keys go, a share with each window; not as long as there are windows of a snapshot, which are not listed. */
+static void sweep(ps_operator *op) {
+  sliced *s = op->state;
+  if (pane_window_carries(&s->hive.window)) return;
+  bool awaited = key_sweep_awaited(&s->sweep) != 0;
+  if (awaited) keep_up_silent(op, s->sweep.number);
+  key_sweep_step(&s->sweep, &s->hive.window.roster, awaited && pane_hive_has_swept(&s->hive, s->sweep.number));
+}
+
 static ps_code put_out(ps_operator *op, ps_fault *fault) {
   sliced *s = op->state;
   if (!settle_read(op)) return PS_NO_MEMORY;
@@ -218,24 +234,26 @@ static ps_code put_out(ps_operator *op, ps_fault *fault) {
   sink_unlock(&op->sink);
   if (code == PS_OK) code = pane_hive_drop(&s->hive);
   if (code != PS_OK) return code;
-  if (key_sweep_awaited(&s->sweep)) keep_up_silent(op, s->sweep.number);
-  key_sweep_step(&s->sweep, &s->hive);
+  sweep(op);
   ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
   return code;
 }
 
 /* The input whose next slice to wait for: of those at the lowest position that have not passed the next edge, the one
    that came last, since it will probably come last again. All others at that position are then there too, and one
-   ring serves for all. -1: somebody has passed it since. */
+   ring serves for all. Who owes a promise has done its part. -1: somebody has passed it since; inputs: all owe. */
 static int32_t target(const sliced *s, const ps_operator *op) {
   uint64_t lowest = tournament_lowest(&s->hive.seen), edge = next_edge(s->hive.plan.windows, lowest);
   int32_t best = -1;
+  bool owe = false;
   for (int32_t i = 0; i < op->inputs; i++) {
     const sliced_input *in = &s->input[i];
     bool lags = s->hive.seen.score[i] == lowest && in->come <= edge && in->come != PROMISE_CLOSED;
-    if (lags && (best < 0 || in->came > s->input[best].came)) best = i;
+    bool owes = lags && promises_owes(&op->input[i]);
+    owe = owe || owes;
+    if (lags && !owes && (best < 0 || in->came > s->input[best].came)) best = i;
   }
-  return best;
+  return best < 0 && owe ? op->inputs : best;
 }
 
 static bool is_pressed(ps_operator *op) {
@@ -329,7 +347,6 @@ static ps_code sliced_load(ps_operator *op, int64_t start, const key *k, const u
 static void sliced_stats(ps_operator *op, ps_stats *out) {
   sliced *s = op->state;
   out->windows = ps_counter_get(&s->open);
-  out->bytes += out->windows * (int64_t)(sizeof(uint32_t) + sizeof(int64_t) + (size_t)op->functions.state_size);
 }
 
 const design sliced_design = {
@@ -342,6 +359,7 @@ const design sliced_design = {
     .find_keys = sliced_find_keys,
     .add = sliced_add,
     .heartbeat = sliced_heartbeat,
+    .piles = sliced_piles,
     .close = sliced_close,
     .step = sliced_step,
     .save = sliced_save,

@@ -8,6 +8,7 @@
  * trust are the windows, and it trusts nothing in them.
  */
 #include "design.h"
+#include "memory.h"
 #include "state_bytes.h"
 #include "text.h"
 
@@ -79,14 +80,20 @@ static ps_code save_states(ps_operator *op, saving save, struct ArrowArray *out)
 }
 
 ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out) {
-  return save_states(op, op->design->save, out);
+  ps_counter *before = memory_enter(&op->bytes);
+  ps_code code = save_states(op, op->design->save, out);
+  memory_enter(before);
+  return code;
 }
 
 ps_code ps_operator_save_slices(ps_operator *op, struct ArrowArray *out, int64_t *start_next) {
   uint64_t next = op->design->window ? op->design->window(op)->start_next : 0;
   uint64_t last = last_start(operator_windows(op), INT64_MAX);
   *start_next = (int64_t)(next < last ? next : last); /* behind the last window is none, and it gets no tuple then */
-  return save_states(op, op->design->save_slices, out);
+  ps_counter *before = memory_enter(&op->bytes);
+  ps_code code = save_states(op, op->design->save_slices, out);
+  memory_enter(before);
+  return code;
 }
 
 static bool save_value(out_rows *rows, int32_t to, const column *c, int64_t row) {
@@ -293,9 +300,11 @@ static ps_code load(const target *to, saved from, ps_fault *fault) {
 
 ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, const struct ArrowArray *slices,
                                  int64_t start_next, ps_fault *fault) {
+  ps_counter *before = memory_enter(&op->bytes);
   target to = {.op = op, .state = memory_new((size_t)op->functions.state_size)};
   ps_code code = to.state ? load(&to, (saved){windows, slices, start_next}, fault) : PS_NO_MEMORY;
   if (code == PS_OK && op->design->number) op->design->number(op, windows->length);
   memory_free(to.state);
+  memory_enter(before);
   return code;
 }

@@ -85,13 +85,22 @@ static bool tuml_mc_reserve(ps_operator *op, int32_t which, int64_t rows) {
 
 static void tuml_mc_add(ps_operator *op, int32_t which, batch *b) {
   gate_in_add(&((tuml_mc *)op->state)->in, op, which, b);
+  operator_ring(op, 0); /* others may owe promises that are needed now */
 }
 
 static void tuml_mc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   gate_in_heartbeat(&((tuml_mc *)op->state)->in, op, which, ts);
 }
 
-static void tuml_mc_close(ps_operator *op, int32_t which) { gate_in_close(&((tuml_mc *)op->state)->in, op, which); }
+static bool tuml_mc_piles(ps_operator *op, int32_t which, int64_t ts) {
+  (void)op, (void)which, (void)ts; /* each is a node of the gate */
+  return true;
+}
+
+static void tuml_mc_close(ps_operator *op, int32_t which) {
+  gate_in_close(&((tuml_mc *)op->state)->in, op, which);
+  operator_ring(op, 0);
+}
 
 /* ---- Update ---- */
 
@@ -194,6 +203,10 @@ static ps_code tuml_mc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return number == 0 ? output_step(op->state, op, fault) : update_step(op->state, op, number - 1);
 }
 
+static int64_t tuml_mc_oldest(ps_operator *op) { return hive_out_oldest(&((tuml_mc *)op->state)->out); }
+
+static int64_t tuml_mc_newest(ps_operator *op) { return hive_out_newest(&((tuml_mc *)op->state)->out); }
+
 /* ---- snapshots ---- */
 
 static bool tuml_mc_save(ps_operator *op, window_visit visit, void *context) {
@@ -213,8 +226,7 @@ static int64_t tuml_mc_absorbed(ps_operator *op, int32_t which) {
 }
 
 static void tuml_mc_stats(ps_operator *op, ps_stats *out) {
-  hive_out_stats(&((tuml_mc *)op->state)->out, op, out);
-  out->bytes += out->pending * GATE_TUPLE_BYTES;
+  hive_out_stats(&((tuml_mc *)op->state)->out, out);
 }
 
 const design tuml_mc_design = {
@@ -225,8 +237,11 @@ const design tuml_mc_design = {
     .reserve = tuml_mc_reserve,
     .add = tuml_mc_add,
     .heartbeat = tuml_mc_heartbeat,
+    .piles = tuml_mc_piles,
     .close = tuml_mc_close,
     .step = tuml_mc_step,
+    .oldest = tuml_mc_oldest,
+    .newest = tuml_mc_newest,
     .save = tuml_mc_save,
     .load = tuml_mc_load,
     .number = tuml_mc_number,

@@ -43,6 +43,11 @@ static void tuml_sc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   gate_in_heartbeat(&((tuml_sc *)op->state)->in, op, which, ts);
 }
 
+static bool tuml_sc_piles(ps_operator *op, int32_t which, int64_t ts) {
+  (void)op, (void)which, (void)ts; /* each is a node of the gate */
+  return true;
+}
+
 static void tuml_sc_close(ps_operator *op, int32_t which) { gate_in_close(&((tuml_sc *)op->state)->in, op, which); }
 
 /* ---- Update, Output ---- */
@@ -75,6 +80,10 @@ static ps_code tuml_sc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return idle(t, op, got, fault);
 }
 
+static int64_t tuml_sc_oldest(ps_operator *op) { return window_list_oldest(&((tuml_sc *)op->state)->upout.windows); }
+
+static int64_t tuml_sc_newest(ps_operator *op) { return window_list_newest(&((tuml_sc *)op->state)->upout.windows); }
+
 /* ---- snapshots ---- */
 
 static bool tuml_sc_save(ps_operator *op, window_visit visit, void *context) {
@@ -88,8 +97,7 @@ static ps_code tuml_sc_load(ps_operator *op, int64_t start, const key *k, const 
 static void tuml_sc_number(ps_operator *op, int64_t next) { upout_number(&((tuml_sc *)op->state)->upout, next); }
 
 static void tuml_sc_stats(ps_operator *op, ps_stats *out) {
-  upout_stats(&((tuml_sc *)op->state)->upout, op, out);
-  out->bytes += out->pending * GATE_TUPLE_BYTES;
+  upout_stats(&((tuml_sc *)op->state)->upout, out);
 }
 
 const design tuml_sc_design = {
@@ -100,8 +108,11 @@ const design tuml_sc_design = {
     .reserve = tuml_sc_reserve,
     .add = tuml_sc_add,
     .heartbeat = tuml_sc_heartbeat,
+    .piles = tuml_sc_piles,
     .close = tuml_sc_close,
     .step = tuml_sc_step,
+    .oldest = tuml_sc_oldest,
+    .newest = tuml_sc_newest,
     .save = tuml_sc_save,
     .load = tuml_sc_load,
     .number = tuml_sc_number,

@@ -23,7 +23,7 @@ ps_code upout_begin(ps_operator *op);
 ps_code upout_update(upout *u, ps_operator *op, const batch *b, int64_t row);
 void upout_skip(ps_operator *op);
 
-void upout_stats(upout *u, ps_operator *op, ps_stats *out);
+void upout_stats(upout *u, ps_stats *out);
 
 /* Snapshots: see design.h. */
 bool upout_save(const upout *u, window_visit visit, void *context);

@@ -305,6 +305,25 @@ ps_code w_hive_update_windows(w_hive *hive, int32_t thread, int64_t ts, const ke
 
 int64_t w_hive_windows(w_hive *hive) { return ps_counter_get(&hive->windows); }
 
+int64_t w_hive_oldest(const w_hive *hive) {
+  AT(next_read);
+  const skip_node *node = link_read(&hive->readhead->next[0]);
+  if (!node) return INT64_MAX;
+  READS(node->key);
+  return node->key.ts;
+}
+
+int64_t w_hive_newest(const w_hive *hive) {
+  int64_t start = -1;
+  AT(next_read);
+  for (const skip_node *node = link_read(&hive->readhead->next[0]); node; node = link_read(&node->next[0])) {
+    READS(node->key);
+    start = node->key.ts;
+    AT(next_read);
+  }
+  return start;
+}
+
 uint64_t w_hive_limit(const w_hive *hive) {
   uint64_t low = W_HIVE_END;
   for (int32_t i = 0; i < hive->shape.threads; i++) {

@@ -93,6 +93,10 @@ void w_hive_close(w_hive *hive, int32_t thread);
 /* All windows that start before this are complete; W_HIVE_END: all threads have closed. */
 uint64_t w_hive_limit(const w_hive *hive);
 
+/* The reader: where the first and the last winset start that have not been taken; INT64_MAX and -1: there is none. */
+int64_t w_hive_oldest(const w_hive *hive);
+int64_t w_hive_newest(const w_hive *hive);
+
 /* How many windows are in it, and in winsets that were taken and not freed. */
 int64_t w_hive_windows(w_hive *hive);
 

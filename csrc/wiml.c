@@ -158,6 +158,10 @@ static ps_code wiml_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return settle(w, op, f) ? code : PS_NO_MEMORY;
 }
 
+static int64_t wiml_oldest(ps_operator *op) { return hive_out_oldest(&((wiml *)op->state)->out); }
+
+static int64_t wiml_newest(ps_operator *op) { return hive_out_newest(&((wiml *)op->state)->out); }
+
 /* ---- snapshots ---- */
 
 static bool wiml_save(ps_operator *op, window_visit visit, void *context) {
@@ -174,7 +178,7 @@ static int64_t wiml_absorbed(ps_operator *op, int32_t which) {
   return in->tuples - in->passed;
 }
 
-static void wiml_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((wiml *)op->state)->out, op, out); }
+static void wiml_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((wiml *)op->state)->out, out); }
 
 const design wiml_design = {
     .ordered = false,
@@ -186,6 +190,8 @@ const design wiml_design = {
     .heartbeat = wiml_heartbeat,
     .close = wiml_close,
     .step = wiml_step,
+    .oldest = wiml_oldest,
+    .newest = wiml_newest,
     .save = wiml_save,
     .load = wiml_load,
     .absorbed = wiml_absorbed,

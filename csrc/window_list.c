@@ -167,6 +167,14 @@ winset *window_list_complete(const window_list *list, int64_t ts) {
   return set && is_complete(list->shape, (uint64_t)set->start, ts) ? set : NULL;
 }
 
+int64_t window_list_oldest(const window_list *list) { return list->first ? list->first->start : INT64_MAX; }
+
+int64_t window_list_newest(const window_list *list) {
+  int64_t start = -1;
+  for (const winset *set = list->first; set; set = set->next) start = set->start;
+  return start;
+}
+
 void window_list_pop(window_list *list) {
   winset *set = list->first;
   list->first = set->next;

@@ -46,11 +46,6 @@ void window_list_init(window_list *list, pane_windows shape, const aggregates *f
                       ps_flag *stop);
 void window_list_free(window_list *list);
 
-/* About how many bytes one window takes. */
-static inline int64_t window_bytes(const aggregates *functions) {
-  return functions->state_size + 5 * (int64_t)sizeof(void *); /* its key, and twice two words in the index */
-}
-
 /* Adds the tuple to every window that covers its timestamp. PS_CLOSED: `stop` was set meanwhile; the tuple is in some
    of its windows, which are only good for being freed. */
 ps_code window_list_update(window_list *list, const batch *b, int64_t row);
@@ -60,6 +55,10 @@ winset *window_list_complete(const window_list *list, int64_t ts);
 
 /* Removes the first winset. */
 void window_list_pop(window_list *list);
+
+/* Where the first and the last winset start; INT64_MAX and -1: there is none. */
+int64_t window_list_oldest(const window_list *list);
+int64_t window_list_newest(const window_list *list);
 
 /* Calls visit for every window, in order of their start, until it gives false. */
 bool window_list_each(const window_list *list, window_visit visit, void *context);

@@ -2,6 +2,8 @@
 #include "worker.h"
 
 #include "design.h"
+#include "memory.h"
+#include "promises.h"
 
 /* ---- one worker ---- */
 
@@ -46,6 +48,7 @@ static ps_code work(worker *w, ps_fault *fault) {
       if (ps_flag_get(&op->cancelled)) break; /* whoever paused us may still be reading */
     }
     code = op->design->step(op, w->number, fault);
+    if (code == PS_EMPTY && w->number == 0 && promises_tell(op)) code = PS_OK;
     if (code == PS_EMPTY && armed) {
       if (!pausing && !ps_flag_get(&op->cancelled)) doorbell_sleep(&w->doorbell);
       if (pausing) doorbell_skip(&w->doorbell);
@@ -64,6 +67,7 @@ static ps_code work(worker *w, ps_fault *fault) {
 
 static void *worker_thread(void *argument) {
   worker *w = argument;
+  memory_enter(&w->bytes);
   name_thread(w->number == 0 ? "pystream-output" : "pystream-update");
   ps_fault fault = {0};
   ps_code code = work(w, &fault);

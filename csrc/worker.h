@@ -22,6 +22,7 @@ typedef struct {
   int32_t number; /* 0: the output thread */
   pthread_t thread;
   doorbell doorbell;
+  ps_counter bytes; /* that the worker has taken for the operator: memory.h */
 } worker;
 
 typedef struct {

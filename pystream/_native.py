@@ -26,7 +26,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 12
+ABI = 13
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -120,7 +120,7 @@ class Handle:
         """Hand the batch over; False when the input has no room for it."""
         array, fault = _new_array(), ffi.new("ps_fault *")
         batch._export_to_c(int(ffi.cast("uintptr_t", array)))
-        code = lib.ps_operator_add(self._op, input, number, array, fault)
+        code = lib.ps_operator_add_view(self._op, input, number, batch.get_total_buffer_size(), array, fault)
         _raise_if_broken(code)
         if code not in (lib.PS_OK, lib.PS_FULL):
             raise Fault(code, fault)

@@ -333,7 +333,7 @@ class Operator:
             "rows_out": counters["rows_out"],
             "latest": [None if one["latest"] < 0 else one["latest"] for one in self._input_stats()],
             "position": None if min(stall["input"], stall["latest"]) < 0 else (stall["latest"], stall["input"]),
-            "bytes_held": counters["bytes"],
+            "bytes_held": counters["bytes"] + self._udf.bytes_held(),
         }
 
     def _counters(self) -> dict[str, int]:

@@ -7,6 +7,7 @@ thread of the user's, in the deterministic order, and what it raises surfaces ri
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pystream.query import Query
 
 
+#: Windows that are looked at to know how large all are, and parts of one of them.
+SAMPLE, PARTS = 64, 1000
+
+
 class UdfRunner:
     """The user's objects of one operator."""
 
@@ -30,6 +35,12 @@ class UdfRunner:
         self._batches: dict[int, pa.RecordBatch] = {}
         self._rows: dict[int, list[dict[str, Any]]] = {}  # of batches that have been begun
         self._objects: dict[int, dict[str, UserWindow]] = {}
+
+    def bytes_held(self) -> int:
+        """About how much memory the objects take: as much as some of them do, times their number."""
+        windows = list(self._objects.values())
+        some = windows[:: max(1, len(windows) // SAMPLE)]
+        return sum(map(_size, some)) * len(windows) // len(some) if some else 0
 
     def remember(self, number: int, batch: pa.RecordBatch) -> None:
         """Keep the rows of a batch that is about to be added."""
@@ -145,3 +156,24 @@ def _array(values: list[Any], type: pa.DataType) -> pa.Array:
     if pa.types.is_integer(type):  # given the type, pyarrow would cut off the fractions of floats; a cast does not
         return pa.array(values).cast(type)
     return pa.array(values, type=type)
+
+
+def _size(target: Any) -> int:
+    """About how many bytes the object and its parts take. Not all are looked into if there are very many."""
+    total, met, parts = 0, {id(target)}, [target]
+    while parts and len(met) <= PARTS:
+        part = parts.pop()
+        total += sys.getsizeof(part, 0)
+        inside = _inside(part)
+        parts += [one for one in inside[:PARTS] if id(one) not in met]
+        met.update(map(id, inside[:PARTS]))
+        total += sum(sys.getsizeof(one, 0) for one in inside[PARTS:])
+    return total + sum(sys.getsizeof(part, 0) for part in parts)
+
+
+def _inside(part: Any) -> list[Any]:
+    if isinstance(part, dict):
+        return [*part.keys(), *part.values()]
+    if isinstance(part, list | tuple | set | frozenset):
+        return list(part)
+    return [vars(part)] if hasattr(part, "__dict__") and not isinstance(part, type) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import threading
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -27,6 +28,9 @@ Key = int | str | None | tuple[int | str | None, ...]
 
 FUNCTIONS = ("count", "sum", "avg", "min", "max")
 NULL, INTEGER, REAL = range(3)
+
+#: Keys known, above which it may pay to forget some.
+KEYS_LEAST = 1024
 
 
 class WHive:
@@ -58,10 +62,15 @@ class WHive:
         self._handle: _native.WHiveHandle | None
         self._handle = _native.WHiveHandle(window.ticks(None), self.function, self.threads)
         self._schema = _schema(self.function)
-        # C knows keys as numbers. Both ways, for all keys that were ever given.
+        # C knows keys as numbers. Both ways, for the keys that may be in a winset to come.
         self._numbers: dict[Key, int] = {}
         self._keys: dict[int, Key] = {}
+        self._latest: dict[int, int] = {}  # the greatest timestamp that a number was given with
         self._next = itertools.count()
+        self._spare: list[int] = []  # numbers whose keys were forgotten
+        self._kept = 0  # keys that were left when some were forgotten last
+        self._lock = threading.Lock()  # of all these
+        self._reading = threading.Lock()  # from taking a winset until its keys have been looked up
 
     # ---- threads ----
 
@@ -73,7 +82,8 @@ class WHive:
         """
         which = in_range("thread", thread, 0, self.threads - 1)
         kind, integer, real = _value(value)
-        rows = [np.array([x], np.int64) for x in (timestamp(ts), self._number(key), integer)]
+        when = timestamp(ts)
+        rows = [np.array([x], np.int64) for x in (when, *self._number_all([key], when), integer)]
         self._update(which, rows, np.array([real]), np.array([kind], np.int8), one=True)
 
     def update_windows_batch(
@@ -84,7 +94,8 @@ class WHive:
         >>> hive.update_windows_batch([3, 3, 4], ["a", "b", "a"], [1, 2, 3], thread=0)
         """
         which = in_range("thread", thread, 0, self.threads - 1)
-        times, numbers = timestamps(ts), [self._number(key) for key in _items(keys, "keys")]
+        times = timestamps(ts)
+        numbers = self._number_all(_items(keys, "keys"), int(times.max(initial=-1)))
         kinds, integers, reals = _values(values)
         if not len(times) == len(numbers) == len(kinds):
             raise ValueError(f"{len(times)} timestamps, {len(numbers)} keys and {len(kinds)} values")
@@ -117,17 +128,24 @@ class WHive:
 
         A sum of integers that leaves int64 is a SumOverflowError; the next call goes on with the next winset.
         """
+        with self._reading:
+            rows = self._take()
+            if rows is None:
+                return None
+            start = rows.column("ts")[0].as_py()
+            found = zip(rows.column("key").to_pylist(), _results(rows), strict=True)
+            with self._lock:
+                winset = [(self._keys[number], result) for number, result in found]
+                self._forget(start)
+        return start, dict(sorted(winset, key=lambda row: _order(row[0])))
+
+    def _take(self) -> pa.RecordBatch | None:
         try:
-            rows = self._open().get_next_winset(self._schema)
+            return self._open().get_next_winset(self._schema)
         except _native.Fault as fault:
             raise SumOverflowError(
                 f"window {fault.ts}: a sum of integers does not fit into int64; give the values as floats"
             ) from None
-        if rows is None:
-            return None
-        found = zip(rows.column("key").to_pylist(), _results(rows), strict=True)
-        winset = sorted(((self._keys[number], result) for number, result in found), key=lambda row: _order(row[0]))
-        return rows.column("ts")[0].as_py(), dict(winset)
 
     def position(self) -> int:
         """Every window that starts before this is complete; the largest int64 when all threads are closed."""
@@ -157,17 +175,36 @@ class WHive:
             raise ClosedError("the W-Hive has ended")
         return handle
 
-    def _number(self, key: Key) -> int:
-        """The key's number. Several threads may ask at once; whoever sees a number finds its key."""
-        key = _key(key)
+    def _number_all(self, given: list[Any], ts: int) -> list[int]:
+        """The numbers of keys that come with timestamps up to `ts`."""
+        keys = [_key(key) for key in given]
+        with self._lock:
+            return [self._number(key, ts) for key in keys]
+
+    def _number(self, key: Key, ts: int) -> int:
         number = self._numbers.get(key)
         if number is None:
-            mine = next(self._next)
-            self._keys[mine] = key
-            number = self._numbers.setdefault(key, mine)
-            if number != mine:
-                del self._keys[mine]
+            number = self._spare.pop() if self._spare else next(self._next)
+            self._keys[number] = key  # first: who finds a number must find its key
+            self._numbers[key] = number
+        self._latest[number] = max(ts, self._latest.get(number, -1))
         return number
+
+    def _forget(self, start: int) -> None:
+        """Forget keys that were last given before `start`, where a winset begins that has been taken.
+
+        Those that start before it have been taken too, and later ones have only tuples behind it. A call under way has
+        a timestamp that is not before it either, or it is refused: its thread has not promised so much yet.
+        """
+        if len(self._numbers) <= 2 * self._kept + KEYS_LEAST:
+            return
+        for number in [number for number, ts in self._latest.items() if ts < start]:
+            key = self._keys[number]
+            if self._numbers.get(key) == number:
+                del self._numbers[key]
+            del self._keys[number], self._latest[number]
+            self._spare.append(number)
+        self._kept = len(self._numbers)
 
 
 def _checked(function: Aggregate) -> str:

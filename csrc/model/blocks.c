@@ -5,6 +5,7 @@
  * It takes the place of memory.c in the model build.
  */
 #include "engine.h"
+#include "memory.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -176,3 +177,11 @@ bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element
   *capacity = wanted;
   return true;
 }
+
+/* Nobody asks how much it is. */
+ps_counter *memory_enter(ps_counter *account) {
+  (void)account;
+  return NULL;
+}
+
+void memory_leave(const void *left, size_t bytes) { (void)left, (void)bytes; }

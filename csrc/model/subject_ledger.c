@@ -67,7 +67,7 @@ static ps_code put_some(gathering *g, int64_t rows) {
   if (!open || rows > ROOM - open->rows) return put_new(g, rows);
   if (rows == ROOM - open->rows) g->open = NULL;
   write_times(g, open, rows);
-  ledger_extend(&g->ledger, open, rows, 0);
+  ledger_extend(&g->ledger, open, rows);
   return PS_OK;
 }
 
