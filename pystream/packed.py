@@ -16,7 +16,8 @@ windows, which stay in the processor's cache.
 from __future__ import annotations
 
 import struct
-from itertools import groupby, pairwise
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,6 +75,16 @@ class PackedFold(Folding[Parcel]):
             yield shard, b"".join((KEYS.pack(len(own)), own, blocks))
 
 
+@dataclass
+class _Range:
+    """Blocks of a parcel that lie side by side and are to be taken in; `done` says when they are."""
+
+    parcel: int
+    begin: int
+    end: int
+    done: _native.Done = field(default_factory=_native.Done)
+
+
 class PackedCombine(Combine):
     """A Combine for parcels."""
 
@@ -88,7 +99,9 @@ class PackedCombine(Combine):
     ) -> None:
         super().__init__(query, schema, stream, position, start, held)
         self._parcels: list[tuple[Any, memoryview]] = []  # the numbers of its keys, its bytes
-        self._blocks: list[tuple[int, int, int, int]] = []  # begin, number of the parcel, from where to where it lies
+        # Not taken in yet, the next ones last: begin, number of the parcel, from where to where it lies.
+        self._blocks: list[tuple[int, int, int, int]] = []
+        self._band: list[_Range] = []  # being taken in
 
     def take(self, parcel: bytes) -> None:
         """Take a parcel; nothing is read yet but its keys."""
@@ -100,12 +113,16 @@ class PackedCombine(Combine):
             blocks = self._look(data, at)
         except (struct.error, pa.ArrowException, OSError) as error:
             raise PartialError(f"packed partials: {error}") from error
-        with self._lock:
-            self._blocks += blocks
-            self._parcels.append((self._handle.number_keys(self._partials.load_keys(keys)), data))
+        self._out.hold(lambda: self._take(keys, data, blocks))
 
-    def _look(self, data: memoryview, at: int) -> list[tuple[int, int, int, int]]:
-        blocks: list[tuple[int, int, int, int]] = []
+    def _take(self, keys: pa.RecordBatch, data: memoryview, blocks: list[tuple[int, int, int]]) -> None:
+        parcel = [(self._handle.number_keys(self._partials.load_keys(keys)), data)]
+        own = [(begin, len(self._parcels), at, end) for begin, at, end in blocks]
+        self._parcels += parcel
+        self._blocks += own
+
+    def _look(self, data: memoryview, at: int) -> list[tuple[int, int, int]]:
+        blocks: list[tuple[int, int, int]] = []
         while at < len(data):
             length, _, begin = BLOCK.unpack_from(data, at)
             if blocks and begin < blocks[-1][0]:  # those of a band would not lie side by side
@@ -114,29 +131,42 @@ class PackedCombine(Combine):
                 )
             if not BLOCK.size <= length <= len(data) - at:
                 raise PartialError(f"packed partials: a block of {length} bytes where {len(data) - at} are left")
-            blocks.append((begin, len(self._parcels), at, at + length))
+            blocks.append((begin, at, at + length))
             at += length
         return blocks
 
-    def _windows(self, until: int | None, *, forget: bool = True) -> Iterator[pa.RecordBatch]:
-        """Take the parcels in, band by band, and give the windows that are complete on the way; then all others."""
-        with self._lock:
-            blocks, self._blocks = sorted(self._blocks), []
-        for begin, end in pairwise([*range(0, len(blocks), BAND_BLOCKS), len(blocks)]):
-            for number, own in groupby(sorted(blocks[begin:end], key=lambda b: b[1:]), key=lambda b: b[1]):
-                ranges = list(own)
-                self._join(number, ranges[0][2], ranges[-1][3])
-            if end < len(blocks):  # keys are not forgotten: the parcels know their numbers
-                after = blocks[end][0]
-                yield from super()._windows(after if until is None else min(after, until), forget=False)
-        self._parcels.clear()
-        yield from super()._windows(until, forget=forget)
+    def _bring(self, until: int | None) -> None:
+        """Take the parcels in, band by band, until windows are complete; at last give all others."""
+        self._blocks.sort(reverse=True)
+        while not self._out and (self._blocks or self._band):
+            self._join_band()
+            if self._blocks and self._handle.entries:
+                self._fetch(self._blocks[-1][0] if until is None else min(self._blocks[-1][0], until))
+            if not self._out:
+                self._next_band()
+        if not self._out:  # keys are not forgotten before: the parcels know their numbers
+            self._parcels = []
+            super()._bring(until)
 
-    def _join(self, number: int, begin: int, end: int) -> None:
-        """Take in blocks of a parcel that lie side by side."""
-        numbers, data = self._parcels[number]
-        with self._lock:
-            try:
-                self._handle.add_packed(numbers, data[begin:end])
-            except _native.Fault as fault:
-                raise self._partials.partial_error(fault, None) from None
+    def _next_band(self) -> None:
+        band = sorted(self._blocks[-BAND_BLOCKS:], key=lambda block: block[1:])
+        ranges = []
+        for parcel, group in groupby(band, key=lambda block: block[1]):
+            own = list(group)
+            ranges.append(_Range(parcel, own[0][2], own[-1][3]))
+        self._band = ranges
+        del self._blocks[-BAND_BLOCKS:]
+
+    def _join_band(self) -> None:
+        while self._band:
+            self._join(self._band[-1])
+            del self._band[-1]
+
+    def _join(self, blocks: _Range) -> None:
+        if blocks.done.is_ok:
+            return
+        numbers, data = self._parcels[blocks.parcel]
+        try:
+            self._handle.add_packed(blocks.done, numbers, data[blocks.begin : blocks.end])
+        except _native.Fault as fault:
+            raise self._partials.partial_error(fault, None) from None
