@@ -74,7 +74,8 @@ class Outbox(Generic[T]):
         try:
             self.hold(lambda: self._move(bring, most, out))
         except BaseException:
-            self._queue.extendleft(out[::-1])
+            if out:  # else what `bring` has raised goes on, and no call is there that another one could come behind
+                self._queue.extendleft(out[::-1])
             raise
         return out
 

@@ -82,10 +82,11 @@ class UdfRunner:
         objects = self._objects.setdefault(window, {})
         for name in self._names[replay.udf :]:
             try:
-                replay.in_user_code = True
                 if name not in objects:
                     self._make(replay, name, objects)
-                objects[name].process_tuple(row)
+                target = objects[name]
+                replay.in_user_code = True
+                target.process_tuple(row)
                 replay.in_user_code, replay.udf = False, replay.udf + 1
             except Exception as error:
                 if replay.in_user_code:
@@ -94,10 +95,11 @@ class UdfRunner:
 
     def _make(self, replay: Replay, name: str, objects: dict[str, UserWindow]) -> None:
         factory: Any = self._udfs[name].factory
-        for target in map(call, (factory,)):  # a loop names it before an exception can come
+        made = map(call, (factory,))
+        replay.in_user_code = True
+        for target in made:  # a loop names it before an exception can come
             objects[name] = target
             replay.in_user_code = False
-        replay.in_user_code = True
 
     def _error(self, name: str, start: Any, key: Any, error: Exception) -> UdfError:
         what = f"{type(error).__name__}: {error}"
