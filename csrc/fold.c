@@ -345,22 +345,3 @@ bool fold_drop_before(ps_fold *f, uint64_t begin) {
   f->strings_capacity = capacity;
   return true;
 }
-
-bool fold_clear(ps_fold *f) {
-  combine_end(f);
-  free_entries(f);
-  free_keys(f);
-  f->begin = NULL;
-  f->slice_slot = f->slot = f->recent = NULL;
-  f->entry = NULL;
-  f->strings = NULL;
-  f->slices = f->slices_capacity = f->slice_slots = f->n = f->indexed = f->capacity = f->slots = 0;
-  f->recent_capacity = 0;
-  f->strings_length = f->strings_capacity = f->wide = f->total = 0;
-  forget_slices(f);
-  return init_keys(f);
-}
-
-void ps_fold_clear(ps_fold *f) {
-  if (!fold_clear(f)) f->broken = true;
-}

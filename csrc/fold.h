@@ -192,9 +192,6 @@ static inline uint8_t *fold_string(const ps_fold *f, const string_state *s) { re
    changed. */
 bool fold_drop_before(ps_fold *f, uint64_t begin);
 
-/* Drops all entries, slices and keys. False when out of memory: then the fold is broken. */
-bool fold_clear(ps_fold *f);
-
 /* Partials (fold_partials.c): how long sums are, how many columns an aggregate has, and all columns of the query, by
    number and type. False when out of memory. */
 #define FOLD_NARROW_BYTES 16

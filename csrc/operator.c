@@ -423,6 +423,10 @@ ps_code ps_operator_watch(ps_operator *op, int32_t descriptor) {
   return sink_watch(&op->sink, descriptor) ? PS_OK : PS_FULL;
 }
 
+void ps_operator_unwatch(ps_operator *op, int32_t descriptor) {
+  if (op->process == getpid()) sink_unwatch(&op->sink, descriptor);
+}
+
 void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out) {
   input *in = &op->input[which];
   *out = (ps_input_stats){.latest = ps_counter_get(&in->latest),

@@ -15,7 +15,7 @@
    Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 13 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 14 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -236,9 +236,10 @@ void ps_operator_bulk(ps_operator *op, int64_t rows);
 ps_code ps_operator_fault_key(ps_operator *op, const ps_fault *fault, struct ArrowArray *out);
 
 /* Instead of waiting in take: one byte is written to the descriptor as soon as take has something to say, at once if it
-   has now, and the descriptor is forgotten. -1 takes it back: nothing is written to it after that. PS_FULL when another
-   descriptor is there already. */
+   has now, and the descriptor is forgotten. PS_FULL when another descriptor is there already. Unwatch takes this one
+   back, if it is there: nothing is written to it after that. In a forked child it does nothing, as free. */
 ps_code ps_operator_watch(ps_operator *op, int32_t descriptor);
+void ps_operator_unwatch(ps_operator *op, int32_t descriptor);
 
 /* Makes every waiting or later call return PS_CLOSED and the operator's threads end soon. */
 void ps_operator_cancel(ps_operator *op);
@@ -257,8 +258,10 @@ void ps_operator_stall(ps_operator *op, ps_stall *out);
 void ps_operator_input_stats(ps_operator *op, int32_t input, ps_input_stats *out);
 
 /* Snapshots. Pause waits until no add, heartbeat or close is under way and the operator's threads stand still; until
-   resume, by the same thread, those calls wait. PS_CLOSED: the operator has ended, and is not paused. */
-ps_code ps_operator_pause(ps_operator *op);
+   resume those calls wait. PS_EMPTY: the threads do not stand still after `ms` milliseconds; call again, those calls
+   wait already. PS_CLOSED: the operator has ended, and is not paused. Resume undoes what pauses of the same thread have
+   done, finished or not; without any it does nothing. */
+ps_code ps_operator_pause(ps_operator *op, int32_t ms);
 void ps_operator_resume(ps_operator *op);
 
 /* While paused: the windows as columns start, key, state (bytes that mean the same on every machine) and number, which
@@ -300,6 +303,10 @@ void ps_memory_fail_after(int64_t allocations);
 
 /* Drops an Arrow array that was exported and not moved; one that was moved is left alone. */
 void ps_arrow_release(struct ArrowArray *array);
+
+/* Makes *out another reference to the array, whose buffers live until both are released. For who moves the array out
+   and may fail: the rows are then still here. Nobody may move single columns out of either. */
+ps_code ps_arrow_share(struct ArrowArray *array, struct ArrowArray *out);
 
 /* ---- T-Gate on its own (t_gate.h). Any thread may make any call: calls of the same input, or of the same reader, take
    turns. Inputs and readers are numbered from 0 and must be in range. ---- */
@@ -428,9 +435,6 @@ ps_code ps_fold_fault_key(const ps_fold *fold, const ps_fault *fault, struct Arr
 
 /* The lowest start of a window that has not been put out. */
 uint64_t ps_fold_start(const ps_fold *fold);
-
-/* Drops all entries and keys. */
-void ps_fold_clear(ps_fold *fold);
 
 int64_t ps_fold_entries(const ps_fold *fold);
 int64_t ps_fold_keys(

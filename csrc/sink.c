@@ -145,11 +145,17 @@ void sink_cancel(sink *s) {
 
 bool sink_watch(sink *s, int descriptor) {
   pthread_mutex_lock(&s->lock);
-  bool free = s->watcher < 0 || descriptor < 0;
+  bool free = s->watcher < 0;
   if (free) s->watcher = descriptor;
-  if (free && descriptor >= 0 && is_due(s)) announce(s);
+  if (free && is_due(s)) announce(s);
   pthread_mutex_unlock(&s->lock);
   return free;
+}
+
+void sink_unwatch(sink *s, int descriptor) {
+  pthread_mutex_lock(&s->lock);
+  if (s->watcher == descriptor) s->watcher = -1;
+  pthread_mutex_unlock(&s->lock);
 }
 
 void sink_pause(sink *s, bool pausing) {

@@ -9,8 +9,8 @@
  * queues, which stalls the inputs.
  *
  * A reader that must not block (an event loop) leaves a file descriptor instead of waiting: one byte is written to it
- * as soon as a take would find something, and it is then forgotten. That happens behind the lock, so once sink_watch
- * has taken a descriptor back, nothing is written to it any more and its number may be used again. One byte into an
+ * as soon as a take would find something, and it is then forgotten. That happens behind the lock, so once
+ * sink_unwatch has taken a descriptor back, nothing is written to it any more and its number may be used again. One byte into an
  * empty pipe never blocks.
  */
 #pragma once
@@ -63,5 +63,6 @@ void sink_pause(sink *s, bool pausing);
 void sink_limit(sink *s, int64_t rows_max);
 void sink_bulk(sink *s, int64_t rows); /* up to twice as many lie here then */
 void sink_keep(sink *s, int64_t rows);
-bool sink_watch(sink *s, int descriptor); /* false: another one is there already; -1 takes it back */
+bool sink_watch(sink *s, int descriptor);   /* false: another one is there already */
+void sink_unwatch(sink *s, int descriptor); /* takes it back, if it is there */
 int64_t sink_rows_out(sink *s);

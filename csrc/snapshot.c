@@ -14,20 +14,20 @@
 
 /* ---- pause ---- */
 
-static void give_turns(ps_operator *op) {
-  for (int32_t i = op->inputs - 1; i >= 0; i--) pthread_mutex_unlock(&op->input[i].turn);
-}
-
-ps_code ps_operator_pause(ps_operator *op) {
-  for (int32_t i = 0; i < op->inputs; i++) pthread_mutex_lock(&op->input[i].turn);
-  ps_code code = workers_pause(op);
-  if (code != PS_OK) give_turns(op);
+ps_code ps_operator_pause(ps_operator *op, int32_t ms) {
+  if (!workers_held(op)) {
+    for (int32_t i = 0; i < op->inputs; i++) pthread_mutex_lock(&op->input[i].turn);
+    workers_pause(op);
+  }
+  ps_code code = workers_wait(op, ms);
+  if (code == PS_CLOSED) ps_operator_resume(op);
   return code;
 }
 
 void ps_operator_resume(ps_operator *op) {
+  if (!workers_held(op)) return;
   workers_resume(op);
-  give_turns(op);
+  for (int32_t i = op->inputs - 1; i >= 0; i--) pthread_mutex_unlock(&op->input[i].turn);
 }
 
 void ps_operator_limit(ps_operator *op, int64_t max_pending) {

@@ -89,7 +89,7 @@ static void *worker_thread(void *argument) {
 static bool pause_init(pause_state *p) {
   *p = (pause_state){.running = 0};
   if (pthread_mutex_init(&p->lock, NULL) != 0) return false;
-  if (pthread_cond_init(&p->changed, NULL) == 0) return true;
+  if (wait_init(&p->changed)) return true;
   pthread_mutex_destroy(&p->lock);
   return false;
 }
@@ -139,23 +139,40 @@ static void want(ps_operator *op, bool wanted) {
   pause_state *p = &op->pause;
   pthread_mutex_lock(&p->lock);
   ps_flag_set(&p->wanted, wanted);
+  p->held = wanted;
+  p->holder = pthread_self();
   if (wanted) p->pauses++;
   p->standing = 0;
   pthread_cond_broadcast(&p->changed);
   pthread_mutex_unlock(&p->lock);
 }
 
-ps_code workers_pause(ps_operator *op) {
-  pause_state *p = &op->pause;
+void workers_pause(ps_operator *op) {
   want(op, true);
   sink_pause(&op->sink, true);
   for (int32_t i = 0; i < op->workers; i++) operator_ring(op, i);
+}
+
+bool workers_held(ps_operator *op) {
+  pause_state *p = &op->pause;
   pthread_mutex_lock(&p->lock);
-  while (p->standing < p->running && !ps_flag_get(&op->cancelled)) pthread_cond_wait(&p->changed, &p->lock);
+  bool held = p->held && pthread_equal(p->holder, pthread_self());
   pthread_mutex_unlock(&p->lock);
-  if (!ps_flag_get(&op->cancelled)) return PS_OK;
-  workers_resume(op);
-  return PS_CLOSED;
+  return held;
+}
+
+ps_code workers_wait(ps_operator *op, int32_t ms) {
+  pause_state *p = &op->pause;
+  moment until = moment_in(ms);
+  bool in_time = true;
+  pthread_mutex_lock(&p->lock);
+  while (p->standing < p->running && !ps_flag_get(&op->cancelled) && in_time) {
+    in_time = wait_until(&p->changed, &p->lock, until);
+  }
+  bool still = p->standing >= p->running;
+  pthread_mutex_unlock(&p->lock);
+  if (ps_flag_get(&op->cancelled)) return PS_CLOSED;
+  return still ? PS_OK : PS_EMPTY;
 }
 
 void workers_resume(ps_operator *op) {

@@ -8,6 +8,8 @@
  * afterwards, so a reader that has stalled does not matter. Update threads go on until there is nothing left for them:
  * only then have all of them read the same tuples. They pass the mutex when they see the flag, so what was added before
  * the pause is seen by the step that decides that there is nothing left.
+ * A pause that is not complete in time stays wanted, and the turns stay held: inputs that could add between two waits
+ * would keep update threads busy for ever.
  */
 #pragma once
 
@@ -16,6 +18,7 @@
 #include "atomics.h"
 #include "base.h"
 #include "doorbell.h"
+#include "wait.h"
 
 typedef struct {
   ps_operator *op;
@@ -32,6 +35,8 @@ typedef struct {
   int64_t pauses;   /* behind the lock: how many there were; a worker stands still for one of them */
   int32_t standing; /* behind the lock: workers that stand still for this one */
   int32_t running;  /* behind the lock: workers that have not ended */
+  bool held;        /* behind the lock: a pause has begun and is not undone */
+  pthread_t holder; /* behind the lock: the thread that began it */
 } pause_state;
 
 /* Makes so many workers, not running yet; counts in op->workers how many are ready. False: nothing can run. */
@@ -41,7 +46,11 @@ void workers_free(ps_operator *op);
 bool workers_start(ps_operator *op); /* false: the system refused to start one; none runs */
 void workers_join(ps_operator *op);  /* after ps_operator_cancel */
 
-/* Until all workers stand still. PS_CLOSED: the operator has been cancelled. */
-ps_code workers_pause(ps_operator *op);
+/* The thread that pauses, with all turns: have the workers stand still, and undo that. */
+void workers_pause(ps_operator *op);
 void workers_resume(ps_operator *op);
+bool workers_held(ps_operator *op); /* whether a pause of this thread has begun and is not undone */
+
+/* Until all workers stand still: PS_OK, PS_EMPTY after `ms` milliseconds, PS_CLOSED if the operator is cancelled. */
+ps_code workers_wait(ps_operator *op, int32_t ms);
 void workers_cancel(ps_operator *op); /* wakes those that sleep or stand still, to find op->cancelled */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 13
+ABI = 14
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -70,6 +71,43 @@ class Fault(Exception):  # noqa: N818 - not an error for users: the operator tur
         self.window: pa.RecordBatch | None = None  # start and key of the window, one row
 
 
+class Done:
+    """Whether a C call has been made, and what it answered: known even if an exception comes right behind it.
+
+    When a call returns, Python may raise an exception from outside (handover.py) before the result has a name. A loop
+    over a C iterator names it first.
+    """
+
+    code: int | None = None
+
+    def call(self, function: Any, *arguments: Any) -> int:
+        """Make the call, once."""
+        code: int = lib.PS_EMPTY
+        for self.code in map(function, *((a,) for a in arguments)):
+            code = self.code
+        return code
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether it has done what it should."""
+        return bool(self.code == lib.PS_OK)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it has failed."""
+        return self.code is not None and not self.is_ok
+
+
+def _made(new: Any, free: Any, kind: str, *arguments: Any) -> Any:
+    """An object that C makes and that is freed with the last reference, also if an exception comes right behind."""
+    out = ffi.new(f"{kind} **")
+    code = lib.PS_OK
+    for code in map(new, *((a,) for a in (*arguments, out))):  # noqa: B007 - used afterwards
+        made = ffi.gc(out[0], free)
+    _raise_fault(code, ffi.new("ps_fault *"))
+    return made
+
+
 def _raise_if_broken(code: int) -> None:
     """Turn the codes that mean the same everywhere into exceptions."""
     if code == lib.PS_NO_MEMORY:
@@ -83,6 +121,10 @@ class Handle:
 
     `end` stops the operator's thread; the memory goes with the last reference, so a call that comes late or is still
     under way finds a valid operator, which answers that it has ended.
+
+    What undoes something is C alone, and can be called in a `finally` (handover.py): `resume` after `pause`, whether
+    that came through or not; `unwatch` with the descriptor of `watch`; `cancel`, which makes every call that waits, now
+    or later, return.
     """
 
     def __init__(
@@ -103,24 +145,26 @@ class Handle:
         each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
         texts = ffi.new("uint8_t[]", text)
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, texts))
-        out = ffi.new("ps_operator **")
-        _raise_if_broken(lib.ps_operator_new(query, inputs, DESIGNS[design], threads, levels, max_pending, out))
-        self._operator = ffi.gc(out[0], lib.ps_operator_free)
+        arguments = (query, inputs, DESIGNS[design], threads, levels, max_pending)
+        self._operator = _made(lib.ps_operator_new, lib.ps_operator_free, "ps_operator", *arguments)
         self._pid = os.getpid()
-        self._end = weakref.finalize(self, lib.ps_operator_end, self._operator)  # at exit too
+        self._ended = False
+        weakref.finalize(self, lib.ps_operator_end, self._operator)  # at exit too
+        self.resume = partial(lib.ps_operator_resume, self._operator)
+        self.unwatch = partial(lib.ps_operator_unwatch, self._operator)
+        self.cancel = partial(lib.ps_operator_cancel, self._operator)
 
     @property
     def _op(self) -> Any:
         """The operator, for one call."""
-        if not self._end.alive or self._pid != os.getpid():  # its thread does not live in a forked child
+        if self._ended or self._pid != os.getpid():  # its thread does not live in a forked child
             raise errors.ClosedError("the operator has ended")
         return self._operator
 
-    def add(self, input: int, number: int, batch: pa.RecordBatch) -> bool:
+    def add(self, input: int, number: int, offer: Offer) -> bool:
         """Hand the batch over; False when the input has no room for it."""
-        array, fault = _new_array(), ffi.new("ps_fault *")
-        batch._export_to_c(int(ffi.cast("uintptr_t", array)))
-        code = lib.ps_operator_add_view(self._op, input, number, batch.get_total_buffer_size(), array, fault)
+        fault = ffi.new("ps_fault *")
+        code = lib.ps_operator_add_view(self._op, input, number, offer.bytes, offer.array, fault)
         _raise_if_broken(code)
         if code not in (lib.PS_OK, lib.PS_FULL):
             raise Fault(code, fault)
@@ -149,20 +193,19 @@ class Handle:
         """Promise that the input sends nothing more."""
         lib.ps_operator_close(self._op, input)
 
-    def take(
-        self, ms: int, schema: pa.Schema, journal_schema: pa.Schema
-    ) -> tuple[pa.RecordBatch, pa.RecordBatch] | None:
-        """Finished rows and the journal of user objects; None when there are none in time; StopIteration at the end."""
-        rows, journal, fault = _new_array(), _new_array(), ffi.new("ps_fault *")
-        code = lib.ps_operator_take(self._op, ms, rows, journal, fault)
-        if code == lib.PS_EMPTY:
-            return None
+    def take(self, taken: Taken, ms: int, schema: pa.Schema) -> bool:
+        """Fill `taken`, unless it is filled; False when there is nothing in time; StopIteration at the end."""
+        op = self._op
+        if taken.is_filled:
+            return True
+        fault = ffi.new("ps_fault *")
+        code = lib.ps_operator_take(op, ms, taken.rows, taken.journal, fault)
         if code == lib.PS_END:
             raise StopIteration
         _raise_if_broken(code)
-        if code != lib.PS_OK:
+        if code not in (lib.PS_OK, lib.PS_EMPTY):
             raise self._window_fault(code, fault, schema)
-        return _import(rows, schema), _import(journal, journal_schema)
+        return bool(code == lib.PS_OK)
 
     def _window_fault(self, code: int, fault: Any, schema: pa.Schema) -> Fault:
         """What went wrong in a window, with the window's name."""
@@ -178,18 +221,10 @@ class Handle:
         """Have a byte written to the descriptor once `take` has something to say; False when another one has that."""
         return bool(lib.ps_operator_watch(self._op, descriptor) == lib.PS_OK)
 
-    def unwatch(self) -> None:
-        """Take the descriptor back; nothing is written to it any more."""
-        if self._pid == os.getpid():  # in a forked child the lock may be held for ever
-            lib.ps_operator_watch(self._operator, -1)
-
-    def cancel(self) -> None:
-        """Make every call that waits, now or later, return."""
-        lib.ps_operator_cancel(self._operator)
-
     def end(self) -> None:
         """Cancel, and wait until the operator's thread is gone."""
-        self._end()
+        self._ended = True
+        lib.ps_operator_end(self._operator)
 
     def stats(self) -> dict[str, int]:
         """Counters."""
@@ -206,14 +241,12 @@ class Handle:
     # ---- snapshots ----
 
     def pause(self) -> None:
-        """Let everything stand still until `resume`, which the same thread must call."""
-        code = lib.ps_operator_pause(self._op)
+        """Let everything stand still until `resume`, which the same thread must call even if this raises."""
+        code = lib.PS_EMPTY
+        while code == lib.PS_EMPTY:
+            code = lib.ps_operator_pause(self._op, WAIT_MS)
         if code != lib.PS_OK:
             raise Fault(code, ffi.new("ps_fault *"))
-
-    def resume(self) -> None:
-        """Go on."""
-        lib.ps_operator_resume(self._operator)
 
     def save_windows(self) -> pa.RecordBatch:
         """The open windows."""
@@ -235,9 +268,7 @@ class Handle:
 
     def load_windows(self, windows: pa.RecordBatch, slices: pa.RecordBatch, start_next: int) -> None:
         """Put saved windows and slices into an operator that is new."""
-        arrays, fault = (_new_array(), _new_array()), ffi.new("ps_fault *")
-        for batch, array in zip((windows, slices), arrays, strict=True):
-            batch._export_to_c(int(ffi.cast("uintptr_t", array)))
+        arrays, fault = (_exported(windows), _exported(slices)), ffi.new("ps_fault *")
         code = lib.ps_operator_load_windows(self._operator, *arrays, start_next, fault)
         _raise_if_broken(code)
         if code != lib.PS_OK:
@@ -270,8 +301,42 @@ def _fields(struct: str, fill: Callable[[Any], None]) -> dict[str, int]:
     return {name: getattr(out, name) for name, _ in ffi.typeof(struct).fields}
 
 
+class Offer:
+    """A batch for `Handle.add`, which moves it out when it takes it."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.array = _exported(batch)
+        self.bytes: int = batch.get_total_buffer_size()  #: of its buffers, of which it may view only some
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the batch is the operator's, as far as there is one: of no rows nothing is taken."""
+        return bool(self.array.release == ffi.NULL)
+
+
+class Taken:
+    """What `Handle.take` took: it stays here, whatever is raised meanwhile, as long as this object."""
+
+    def __init__(self) -> None:
+        self.rows, self.journal = _new_array(), _new_array()
+        self.replay: Any = None  #: how far the user's objects have come with it
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether there is anything."""
+        return bool(self.rows.release != ffi.NULL)
+
+    def batches(self, schema: pa.Schema, journal_schema: pa.Schema) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """Finished rows and the journal of user objects."""
+        return _import(self.rows, schema), _import(self.journal, journal_schema)
+
+
 class Feed:
-    """Batches of some inputs that are taken in pieces, the input that has come least far in time first."""
+    """Batches of some inputs that are taken in pieces, the input that has come least far in time first.
+
+    `end` must be called at last, in a `finally`: nothing more will be handed over. It is C alone, like what undoes
+    something in `Handle`.
+    """
 
     def __init__(self, operator: Handle, inputs: list[int]) -> None:
         self._operator = operator
@@ -279,11 +344,11 @@ class Feed:
         self._feeds = ffi.new("ps_feed[]", [{"input": i} for i in inputs])
         self._arrays: dict[int, Any] = {}  # what the feeds point to
         self.at = inputs[0]  #: the input that `run` was at
+        self.end = partial(lib.ps_operator_feed_end, operator._operator, len(inputs), self._feeds)
 
     def put(self, input: int, batch: pa.RecordBatch) -> None:
         """Give an input that has none its next batch."""
-        array = self._arrays[input] = _new_array()
-        batch._export_to_c(int(ffi.cast("uintptr_t", array)))
+        array = self._arrays[input] = _exported(batch)
         feed = self._feeds[self._inputs.index(input)]
         feed.row, feed.batch = 0, array
 
@@ -299,10 +364,6 @@ class Feed:
         if code != lib.PS_OK:
             raise Fault(code, fault)
         return self.at
-
-    def end(self) -> None:
-        """Nothing more will be handed over."""
-        lib.ps_operator_feed_end(self._operator._operator, len(self._inputs), self._feeds)
 
 
 def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
@@ -323,7 +384,10 @@ def _new_array() -> Any:
 
 
 def _import(array: Any, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch._import_from_c(int(ffi.cast("uintptr_t", array)), schema)
+    """The array as a batch. It stays as it is, so that it can be imported again if an exception comes on the way."""
+    reference = _new_array()
+    _raise_if_broken(lib.ps_arrow_share(array, reference))
+    return pa.RecordBatch._import_from_c(int(ffi.cast("uintptr_t", reference)), schema)
 
 
 def is_closed(fault: Fault) -> bool:
@@ -403,18 +467,17 @@ class TGateHandle:
     """A T-Gate in C; tuples carry tokens. Calls release the GIL, and any thread may make any call at any time."""
 
     def __init__(self, inputs: int, readers: int) -> None:
-        out = ffi.new("ps_t_gate **")
-        _raise_if_broken(lib.ps_t_gate_new(inputs, readers, out))
-        self._gate = ffi.gc(out[0], lib.ps_t_gate_free)
+        self._gate = _made(lib.ps_t_gate_new, lib.ps_t_gate_free, "ps_t_gate", inputs, readers)
 
-    def insert_tuples(self, input: int, ts: Any, token: int) -> None:
+    def insert_tuples(self, done: Done, input: int, ts: Any, token: int) -> None:
         """Insert one tuple per timestamp, with the tokens token, token + 1, ...: all of them or none.
 
         `ts` is a list of integers, or a buffer of int64 that is contiguous.
         """
         times = ffi.new("int64_t[]", ts) if isinstance(ts, list) else ffi.from_buffer("int64_t[]", ts)
         fault = ffi.new("ps_fault *")
-        _raise_fault(lib.ps_t_gate_insert_tuples(self._gate, input, len(times), times, token, fault), fault)
+        arguments = (self._gate, input, len(times), times, token, fault)
+        _raise_fault(done.call(lib.ps_t_gate_insert_tuples, *arguments), fault)
 
     def heartbeat(self, input: int, ts: int) -> None:
         """Promise that the input sends nothing below `ts` any more."""
@@ -425,11 +488,10 @@ class TGateHandle:
         """Promise that the input sends nothing more."""
         lib.ps_t_gate_close(self._gate, input)
 
-    def get_ready_tuples(self, reader: int, most: int) -> list[tuple[int, int, int]]:
-        """Up to so many ready tuples as (ts, token, input)."""
-        out, got = ffi.new("ps_t_gate_tuple[]", most), ffi.new("int64_t *")
-        lib.ps_t_gate_get_ready_tuples(self._gate, reader, most, out, got)
-        return list(T_GATE_TUPLE.iter_unpack(ffi.buffer(out, got[0] * T_GATE_TUPLE.size)))
+    def get_ready_tuples(self, reader: int, ready: ReadyTuples) -> None:
+        """Fill `ready`, unless there is something in it."""
+        if not ready.got[0]:
+            lib.ps_t_gate_get_ready_tuples(self._gate, reader, ready.most, ready.out, ready.got)
 
     def position(self, reader: int) -> int:
         """The least timestamp that can still reach the reader, as far as it has looked."""
@@ -438,6 +500,17 @@ class TGateHandle:
     def finished(self, reader: int) -> bool:
         """Whether the reader has come to the end of all inputs."""
         return bool(lib.ps_t_gate_ended(self._gate, reader))
+
+
+class ReadyTuples:
+    """What a reader of a T-Gate was given, up to `most` tuples: it stays here as long as this object."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.out, self.got = most, ffi.new("ps_t_gate_tuple[]", most), ffi.new("int64_t *")
+
+    def tuples(self) -> list[tuple[int, int, int]]:
+        """As (ts, token, input)."""
+        return list(T_GATE_TUPLE.iter_unpack(ffi.buffer(self.out, self.got[0] * T_GATE_TUPLE.size)))
 
 
 def _raise_fault(code: int, fault: Any) -> None:
@@ -451,9 +524,8 @@ class WHiveHandle:
     """A W-Hive in C; keys are numbers. Calls release the GIL, and any thread may make any call at any time."""
 
     def __init__(self, window: tuple[int, int], function: str, threads: int) -> None:
-        out = ffi.new("ps_w_hive **")
-        _raise_if_broken(lib.ps_w_hive_new(*window, FUNCTIONS[function], threads, out))
-        self._hive = ffi.gc(out[0], lib.ps_w_hive_free)
+        arguments = (*window, FUNCTIONS[function], threads)
+        self._hive = _made(lib.ps_w_hive_new, lib.ps_w_hive_free, "ps_w_hive", *arguments)
         self.ended = False
 
     def update_windows(self, thread: int, rows: int, columns: list[Any]) -> None:
@@ -474,19 +546,27 @@ class WHiveHandle:
         """Promise that the thread adds nothing more."""
         lib.ps_w_hive_close(self._hive, thread)
 
-    def get_next_winset(self, schema: pa.Schema) -> pa.RecordBatch | None:
-        """The rows of the next winset; None when there is none, and then `ended` says whether that is for good."""
-        rows, fault = _new_array(), ffi.new("ps_fault *")
-        code = lib.ps_w_hive_get_next_winset(self._hive, rows, fault)
+    def get_next_winset(self, winset: Winset, schema: pa.Schema) -> pa.RecordBatch | None:
+        """The rows of `winset`, filled first unless it is; None when there are none: `ended`, if that is for good."""
+        code = lib.PS_EMPTY if winset.done.code is None else winset.done.code
+        if code not in (lib.PS_OK, lib.PS_OVERFLOW):
+            code = winset.done.call(lib.ps_w_hive_get_next_winset, self._hive, winset.rows, winset.fault)
         self.ended = bool(code == lib.PS_END)
         if code in (lib.PS_EMPTY, lib.PS_END):
             return None
-        _raise_fault(code, fault)
-        return _import(rows, schema)
+        _raise_fault(code, winset.fault)
+        return _import(winset.rows, schema)
 
     def limit(self) -> int:
         """The windows that start before this are complete; 2**64 - 1 when all threads have closed."""
         return int(lib.ps_w_hive_limit(self._hive))
+
+
+class Winset:
+    """What the reader of a W-Hive was given, rows or the failure of a winset: it stays here as long as this object."""
+
+    def __init__(self) -> None:
+        self.rows, self.fault, self.done = _new_array(), ffi.new("ps_fault *"), Done()
 
 
 _TUPLES = ("int64_t", "int64_t", "int64_t", "double", "uint8_t", "uint8_t", "uint8_t")
@@ -510,14 +590,12 @@ class FoldHandle:
         each = ffi.new("ps_aggregate[]", [_aggregate(a, []) for a in aggregates])
         texts = ffi.new("uint8_t[]", text)
         query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, texts))
-        out = ffi.new("ps_fold **")
-        _raise_if_broken(lib.ps_fold_new(query, stream, position, start, out))
-        self._fold = ffi.gc(out[0], lib.ps_fold_free)
+        self._fold = _made(lib.ps_fold_new, lib.ps_fold_free, "ps_fold", query, stream, position, start)
 
-    def add_rows(self, rows: pa.RecordBatch) -> None:
+    def add_rows(self, rows: pa.RecordBatch, done: Done | None = None) -> None:
         """Fold rows."""
         array, fault = _exported(rows), ffi.new("ps_fault *")
-        _raise_fault(lib.ps_fold_add_rows(self._fold, array, fault), fault)
+        _raise_fault((done or Done()).call(lib.ps_fold_add_rows, self._fold, array, fault), fault)
 
     def add_partials(self, partials: pa.RecordBatch, *, held: bool) -> None:
         """Fold partials; `held`: they are what another fold with the same start held."""
@@ -541,10 +619,9 @@ class FoldHandle:
 
     def pack(self, shards: NDArray[np.uint16], count: int) -> Iterator[tuple[int, bytes]]:
         """All entries as bytes: each shard that has some. `shards` has the shard of each key by number."""
-        out, data, length = ffi.new("ps_pack **"), ffi.new("uint8_t **"), ffi.new("int64_t *")
-        code = lib.ps_pack_new(self._fold, ffi.from_buffer("uint16_t[]", shards), count, out)
-        _raise_fault(code, ffi.new("ps_fault *"))
-        pack = ffi.gc(out[0], lib.ps_pack_free)
+        data, length = ffi.new("uint8_t **"), ffi.new("int64_t *")
+        arguments = (self._fold, ffi.from_buffer("uint16_t[]", shards), count)
+        pack = _made(lib.ps_pack_new, lib.ps_pack_free, "ps_pack", *arguments)
         for shard in range(count):
             _raise_if_broken(lib.ps_pack_get(pack, shard, data, length))
             if length[0]:
@@ -556,23 +633,28 @@ class FoldHandle:
         _raise_fault(lib.ps_fold_number_keys(self._fold, _exported(keys), numbers), ffi.new("ps_fault *"))
         return numbers
 
-    def add_packed(self, numbers: Any, packed: memoryview) -> None:
+    def add_packed(self, done: Done, numbers: Any, packed: memoryview) -> None:
         """Fold what `pack` gave, whole blocks of it; the keys have these numbers here."""
         fault = ffi.new("ps_fault *")
         data = ffi.from_buffer("uint8_t[]", packed)
-        code = lib.ps_fold_add_packed(self._fold, numbers, len(numbers), data, len(packed), fault)
-        _raise_fault(code, fault)
+        arguments = (self._fold, numbers, len(numbers), data, len(packed), fault)
+        _raise_fault(done.call(lib.ps_fold_add_packed, *arguments), fault)
 
-    def get_windows(self, until: int | None, most: int, schema: pa.Schema) -> pa.RecordBatch | None:
-        """The next windows that end at `until` or before (None: all of them), so many rows or more; None at the end."""
-        out, fault = _new_array(), ffi.new("ps_fault *")
-        code = lib.ps_fold_get_windows(self._fold, 2**64 - 1 if until is None else until, most, out, fault)
-        if code == lib.PS_END:
-            return None
-        _raise_if_broken(code)
-        if code != lib.PS_OK:
-            raise self._window_fault(code, fault, schema)
-        return _import(out, schema)
+    def get_windows(self, windows: Windows, until: int | None, most: int, schema: pa.Schema) -> pa.RecordBatch | None:
+        """What is in `windows`, filled first unless it is; None at the end.
+
+        It is filled with the next windows that end at `until` or before (None: all of them), so many rows or more.
+        """
+        if windows.rows.release == ffi.NULL:
+            fault = ffi.new("ps_fault *")
+            last = 2**64 - 1 if until is None else until
+            code = lib.ps_fold_get_windows(self._fold, last, most, windows.rows, fault)
+            if code == lib.PS_END:
+                return None
+            _raise_if_broken(code)
+            if code != lib.PS_OK:
+                raise self._window_fault(code, fault, schema)
+        return _import(windows.rows, schema)
 
     def _window_fault(self, code: int, fault: Any, schema: pa.Schema) -> Fault:
         """What went wrong in a window, with the window's name."""
@@ -582,10 +664,6 @@ class FoldHandle:
             _raise_if_broken(lib.ps_fold_fault_key(self._fold, fault, name))
             error.window = _import(name, pa.schema([schema.field(i) for i in range(name.n_children)]))
         return error
-
-    def clear(self) -> None:
-        """Drop all entries."""
-        lib.ps_fold_clear(self._fold)
 
     @property
     def start(self) -> int:
@@ -606,6 +684,13 @@ class FoldHandle:
     def bytes(self) -> int:
         """About how much memory is held."""
         return int(lib.ps_fold_bytes(self._fold))
+
+
+class Windows:
+    """What a fold was asked for: it stays here as long as this object."""
+
+    def __init__(self) -> None:
+        self.rows = _new_array()
 
 
 def _exported(batch: pa.RecordBatch) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,7 +36,7 @@ SHARED_ROWS, SHARED_ROWS_MIN = 1 << 17, 1 << 11
 #: is for what is put out until somebody takes them, or the columns would be copied into larger ones.
 BULK_ROWS = 3 << 16
 
-#: How long to wait for readers after a failure. A reader that hangs in the user's own code cannot be stopped.
+#: How long to wait for all readers after a failure. A reader that hangs in the user's own code cannot be stopped.
 PATIENCE_S = 1.0
 
 #: Designs whose inputs may share a thread. The paper's have one each, as in the paper.
@@ -68,22 +70,27 @@ def results(
     """
     if isinstance(inputs, pa.Table | pa.RecordBatch | dict) or not hasattr(inputs, "__iter__"):
         raise TypeError("inputs is a list of inputs: aggregate(query, [table]) for one")
-    readers = [_Reader(each) for each in _shares(query, inputs, design)]
+    meeting = _Meeting()
+    readers = [_Reader(each, meeting) for each in _shares(query, inputs, design)]
     if not readers:
         raise ValueError("aggregate needs at least one input")
     try:
         for reader in readers:
             reader.start()
-        schema = _common_schema(query, readers)
+        schema = _common_schema(query, readers, meeting)
         if schema is None:
             yield _empty(query), []
             return
         n = sum(len(reader.sources) for reader in readers)
         ahead = min(max_pending, _ahead(readers, n))
         with Operator(query, n, schema, design, ahead, threads) as op:
-            op._handle.bulk(BULK_ROWS)
-            yield op.schema, _run(op, readers, -(-ahead // 2))
+            try:
+                op._handle.bulk(BULK_ROWS)
+                yield op.schema, _run(op, meeting, -(-ahead // 2))
+            finally:
+                op._handle.cancel()
     finally:
+        meeting.begin.put(None)
         _end(readers)
 
 
@@ -136,51 +143,54 @@ def _shares(query: Query, inputs: Sequence[Any], design: str) -> list[list[_Sour
     return shares + [[s] for s in sources if s not in shared]
 
 
+class _Meeting:
+    """Where the readers and the caller wait for each other. Queues of C: what is put is there, whatever is raised."""
+
+    def __init__(self) -> None:
+        self.opened: SimpleQueue[None] = SimpleQueue()  # one for each reader that knows its schemas, or has failed
+        self.begin: SimpleQueue[tuple[Operator, int] | None] = SimpleQueue()  # the operator, rows per piece; None: over
+        self.errors: list[BaseException] = []  # of readers, the cause of the others first
+
+    def raise_error(self) -> None:
+        """What made a reader fail, if one has."""
+        for error in self.errors:
+            raise error
+
+
 class _Reader(threading.Thread):
     """Reads some inputs: first their schemas, then, once there is an operator, everything into it."""
 
-    def __init__(self, sources: list[_Source]) -> None:
+    def __init__(self, sources: list[_Source], meeting: _Meeting) -> None:
         super().__init__(name=f"pystream-input-{sources[0].index}", daemon=True)
         self.sources = sources
-        self.error: BaseException | None = None
-        self.opened = threading.Event()
-        self._begin = threading.Event()
+        self._meeting = meeting
         self._operator: Operator | None = None
-        self._piece_rows = 0
-
-    def feed(self, operator: Operator, piece_rows: int) -> None:
-        """Go on, into this operator."""
-        self._operator = operator
-        self._piece_rows = piece_rows
-        self._begin.set()
-
-    def stop(self) -> None:
-        """Do not wait for an operator any longer."""
-        self._begin.set()
 
     def run(self) -> None:
         try:
             self._read()
         except BaseException as error:  # noqa: BLE001 - whatever the user's iterator raises is raised by aggregate()
-            self.error = error
-            self.opened.set()
+            self._meeting.errors.append(error)
+            self._meeting.opened.put(None)
             if self._operator is not None:
                 self._operator._handle.cancel()
 
     def _read(self) -> None:
         for source in self.sources:
             source.open()
-        self.opened.set()
-        self._begin.wait()
-        if self._operator is not None:
-            self._operator._feed({source.index: source.parts() for source in self.sources}, self._piece_rows)
+        self._meeting.opened.put(None)
+        start = self._meeting.begin.get()
+        self._meeting.begin.put(start)  # the others wait for it, too
+        if start is not None:
+            self._operator, piece_rows = start
+            self._operator._feed({source.index: source.parts() for source in self.sources}, piece_rows)
 
 
-def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
-    """The schema of all inputs together; None when no input has one."""
-    for reader in readers:
-        reader.opened.wait()
-    _raise_first(readers)
+def _common_schema(query: Query, readers: list[_Reader], meeting: _Meeting) -> pa.Schema | None:
+    """The schema of all inputs together; None when no input has one. The first that fails ends the wait for others."""
+    for _ in readers:
+        meeting.opened.get()
+        meeting.raise_error()
     used = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
     everything = any(a.where is not None for a in query.aggregates.values())
     schemas = []
@@ -197,13 +207,12 @@ def _common_schema(query: Query, readers: list[_Reader]) -> pa.Schema | None:
         raise SchemaError(f"the inputs' columns do not go together: {error}") from error
 
 
-def _run(op: Operator, readers: list[_Reader], piece_rows: int) -> Iterator[pa.RecordBatch]:
-    for reader in readers:
-        reader.feed(op, piece_rows)
+def _run(op: Operator, meeting: _Meeting, piece_rows: int) -> Iterator[pa.RecordBatch]:
+    meeting.begin.put((op, piece_rows))
     try:
         yield from op
     except ClosedError:
-        _raise_first(readers)
+        meeting.raise_error()
         raise
 
 
@@ -213,18 +222,11 @@ def _table(schema: pa.Schema, out: list[pa.RecordBatch]) -> pa.Table:
     return pa.concat_tables([pa.Table.from_batches([b]) for b in out], promote_options="permissive")
 
 
-def _raise_first(readers: list[_Reader]) -> None:
-    for reader in readers:
-        if reader.error is not None and not isinstance(reader.error, ClosedError):
-            raise reader.error
-
-
 def _end(readers: list[_Reader]) -> None:
-    for reader in readers:
-        reader.stop()
+    until = time.monotonic() + PATIENCE_S
     for reader in readers:
         if reader.ident is not None:
-            reader.join(PATIENCE_S)
+            reader.join(max(until - time.monotonic(), 0))
 
 
 def _empty(query: Query) -> pa.Schema:

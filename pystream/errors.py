@@ -48,3 +48,7 @@ class SnapshotError(PystreamError, ValueError):
 
 class PartialError(PystreamError, ValueError):
     """A partial aggregate that is damaged, of another query, or of a window that has been put out already."""
+
+
+class ReentryError(PystreamError, RuntimeError):
+    """User code called the operator that was running it: the call would wait for itself."""

@@ -6,9 +6,7 @@ import asyncio
 import itertools
 import operator
 import os
-import threading
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -25,10 +23,11 @@ from pystream.errors import (
     SumOverflowError,
     UdfError,
 )
+from pystream.handover import Outbox
 from pystream.ingest import one_batch
 from pystream.plan import Plan
 from pystream.stall import Stall, explain
-from pystream.user_windows import UdfRunner
+from pystream.user_windows import Replay, UdfRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +72,15 @@ class Operator:
     that falls into more than 2**20 (OverlapError, a ValueError; nothing of the batch is taken). "sliced" keeps slices,
     of which it makes the windows when they are read: there one tuple may be in 2**40 windows.
 
+    An exception that comes from outside at any moment (Ctrl-C, one that a signal handler raises, MemoryError) leaves
+    the operator in order: no call holds anything, and rows that were taken out and not handed over come with the next
+    read. Only one that strikes the user's own code while it runs for a `udf` ends the operator, as every exception
+    there.
+
+    User code that the operator runs (a `udf`, its `to_bytes`) must not call the operator that runs it: every call but
+    `end`, `stats` and `explain_stall` is a ReentryError there, which ends the operator like any other exception of user
+    code, unless that catches it. Other threads may call; those that read wait.
+
     >>> with ps.Operator(query, inputs=2, schema=schema) as op:
     ...     op.add(0, batch)
     ...     op.close(0)
@@ -99,8 +107,8 @@ class Operator:
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
-        self._reading = threading.Lock()
-        self._ready: deque[pa.RecordBatch] = deque()  # rows that a snapshot took out before they were asked for
+        self._out: Outbox[pa.RecordBatch] = Outbox("operator")
+        self._kept = 0  # rows in it that count as not taken: those that a snapshot took out before they were asked for
         self._before = {"tuples_in": 0, "rows_out": 0}  # counters of the operator that this one goes on from
         self._taken_before: list[int] | None = [0] * self.inputs  # its positions; None: its snapshot had none
         self._handle = _native.Handle(
@@ -128,6 +136,9 @@ class Operator:
 
         While the input holds `max_pending` tuples, `add` waits, at most `timeout` seconds (then TimeoutError); with
         `block=False` it raises BackpressureError at once. A batch larger than `max_pending` waits for an empty input.
+
+        Errors of pystream and TimeoutError mean that nothing was taken. After any other exception, such as Ctrl-C, the
+        batch has been taken whole or not at all: `stats()["tuples_in"]` tells.
         """
         self._check_input(input)
         batch = self._one_batch(input, data)
@@ -160,19 +171,19 @@ class Operator:
     def _add_batch(
         self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0
     ) -> None:
-        prepared = self._prepare(input, batch)
+        offer = _native.Offer(self._prepare(input, batch))
         deadline = None if timeout is None else time.monotonic() + timeout
         number = next(self._numbers)
-        if self._plan.udfs:
-            self._udf.remember(number, batch)
         try:
-            while not self._handle.add(input, number, prepared):
+            if self._plan.udfs:
+                self._udf.remember(number, batch)
+            while not self._handle.add(input, number, offer):
                 self._wait_space(input, batch.num_rows, block, deadline)
         except _native.Fault as fault:
             raise self._error(fault, input, first_row) from None
-        except BaseException:
-            self._udf.forget(number)
-            raise
+        finally:
+            if self._plan.udfs and not offer.is_taken:
+                self._udf.forget(number)
 
     def _feed(self, inputs: dict[int, Iterator[Part]], rows: int) -> None:
         """Add all parts of these inputs in pieces of so many rows, waiting for room, and close the inputs.
@@ -233,7 +244,10 @@ class Operator:
         self._handle.wait_space(input, rows, min(left, _native.WAIT_MS))
 
     def heartbeat(self, input: int, ts: Any) -> None:
-        """Promise that the input sends nothing below `ts` any more: an integer, or a datetime for timestamp columns."""
+        """Promise that the input sends nothing below `ts` any more: an integer, or a datetime for timestamp columns.
+
+        A promise already made does nothing.
+        """
         self._check_input(input)
         try:
             ticks = pa.scalar(ts, self._plan.ts_type).cast(pa.int64()).as_py()
@@ -255,65 +269,84 @@ class Operator:
 
     def poll(self) -> list[pa.RecordBatch]:
         """The rows that are finished now; never blocks."""
-        out = []
-        while self._ready:  # alone, so that no failure after them can take them along
-            batch = self._take(0)
-            out += [] if batch is None else [batch]
-        if out:
-            return out
         try:
-            batch = self._take(0)
+            return self._out.take(lambda: self._bring(0, None), None)
         except StopIteration:
             return []
-        return [] if batch is None else [batch]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
         while True:
             try:
-                batch = self._take(_native.WAIT_MS)
+                out = self._take(_native.WAIT_MS)
             except StopIteration:
                 return
-            if batch is not None:
-                yield batch
+            yield from out
 
     def __aiter__(self) -> AsyncBatches:
         """The same for `async for`: waits without blocking the event loop. User functions run in the loop's thread."""
-        return AsyncBatches(lambda: self._take(0), self._handle)
+        return AsyncBatches(lambda: self._take(0), self._out, self._handle)
 
-    def _take(self, ms: int) -> pa.RecordBatch | None:
-        with self._reading:
-            if self._ready:
-                self._handle.keep(sum(batch.num_rows for batch in self._ready) - self._ready[0].num_rows)
-                return self._ready.popleft()
-            return self._take_next(ms)
+    def _take(self, ms: int) -> list[pa.RecordBatch]:
+        """The next batch, if there is one in time; StopIteration at the end."""
+        return self._out.take(lambda: self._bring(ms, 1))
 
-    def _take_next(self, ms: int) -> pa.RecordBatch | None:
+    # Whoever calls what follows holds the outbox.
+
+    def _bring(self, ms: int, most: int | None) -> None:
+        """See to it that there is a batch in the outbox, if one comes in time; `most` of them are about to go."""
+        if not self._out:  # alone, so that no failure after them can take them along
+            self._fetch(ms)
+        self._keep([] if most is None else self._out.waiting()[most:])
+
+    def _fetch(self, ms: int) -> bool:
+        """Bring what is finished; False when there is nothing in time; StopIteration at the end."""
+        if self._out.stage is None:
+            self._out.stage = _native.Taken()
+        taken = self._out.stage
         try:
-            taken = self._handle.take(ms, self._plan.wire_schema, self._plan.journal_schema)
-            return None if taken is None else self._finish(*taken)
+            if not self._handle.take(taken, ms, self._plan.wire_schema):
+                return False
         except _native.Fault as fault:
             raise self._error(fault, None, None) from None
+        self._out.put(self._finish(taken))
+        return True
 
     def _gather(self) -> None:
-        """Take what is finished and keep it for whoever reads next; it counts as not taken. Raises what poll would."""
+        """Bring all that is finished, for whoever reads next; it counts as not taken. Raises what poll would."""
         try:
-            while (batch := self._take_next(0)) is not None:
-                self._ready.append(batch)
-                self._handle.keep(sum(batch.num_rows for batch in self._ready))
+            while self._fetch(0):
+                self._keep(self._out.waiting())
         except StopIteration:
             return
 
-    def _finish(self, wire: pa.RecordBatch, journal: pa.RecordBatch) -> pa.RecordBatch | None:
+    def _keep(self, batches: list[pa.RecordBatch]) -> None:
+        """Count these as not taken."""
+        rows = sum(batch.num_rows for batch in batches)
+        if rows != self._kept:
+            self._handle.keep(rows)
+            self._kept = rows
+
+    def _finish(self, taken: _native.Taken) -> list[pa.RecordBatch]:
+        """The batch that was taken, if it has rows. Whatever is raised, it can be done again, but for user code."""
+        wire, journal = taken.batches(self._plan.wire_schema, self._plan.journal_schema)
+        columns = self._plan.typed(wire)
+        if self._plan.udfs:
+            columns |= self._user_columns(taken, wire, journal, columns)
+        return [self._plan.finish(columns)] if wire.num_rows else []
+
+    def _user_columns(
+        self, taken: _native.Taken, wire: pa.RecordBatch, journal: pa.RecordBatch, rows: dict[str, pa.Array]
+    ) -> dict[str, pa.Array]:
+        if taken.replay is None:
+            taken.replay = Replay(journal, wire.column(wire.num_columns - 1).to_pylist())
         try:
-            columns = self._plan.typed(wire)
-            if self._plan.udfs:
-                self._udf.replay(journal)
-                columns |= self._udf.results(wire.column(wire.num_columns - 1).to_pylist(), columns)
-        except BaseException:
-            self._handle.cancel()  # rows are lost, the user's objects are half-way through: nothing right could follow
+            return self._udf.run(taken.replay, rows)
+        except BaseException as error:
+            if taken.replay.in_user_code or isinstance(error, UdfError):
+                self._out.stage = None
+                self._handle.cancel()  # the user's objects are half-way through: nothing right could follow
             raise
-        return self._plan.finish(columns) if wire.num_rows else None
 
     def stats(self) -> dict[str, Any]:
         """What the operator has done and what it holds.
@@ -374,8 +407,7 @@ class Operator:
         try:
             return snapshot.take(self)
         except _native.Fault as fault:
-            with self._reading:
-                self._gather()  # says why, if it has ended by a failure
+            self._out.hold(self._gather)  # says why, if it has ended by a failure
             raise self._error(fault, None, None) from None
 
     @classmethod
@@ -420,6 +452,7 @@ class Operator:
     # ---- errors ----
 
     def _check_input(self, input: int) -> None:
+        self._out.check()
         if not 0 <= operator.index(input) < self.inputs:
             raise ValueError(f"input must be between 0 and {self.inputs - 1}, not {input}")
 

@@ -16,6 +16,7 @@ windows, which stay in the processor's cache.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,6 +99,15 @@ class _Block(NamedTuple):
     data: memoryview  # the parcel
 
 
+@dataclass
+class _Range:
+    """Blocks of a parcel that lie side by side and are to be joined; `done` says when they are."""
+
+    keys: Any  # their numbers in C
+    blocks: memoryview
+    done: _native.Done = field(default_factory=_native.Done)
+
+
 class PackedCombine(Combine):
     """A Combine for parcels.
 
@@ -117,6 +127,7 @@ class PackedCombine(Combine):
         super().__init__(query, schema, stream, position, start, held)
         self._taken = 0
         self._blocks: list[_Block] = []
+        self._band: list[_Range] = []  # being joined
         self._promised = start  # windows that start before this are given, or will be before anything else is joined
 
     def take(self, parcel: bytes) -> None:
@@ -132,11 +143,15 @@ class PackedCombine(Combine):
             loaded = self._partials.load_keys(keys)
         except (struct.error, SchemaError, pa.ArrowException, OSError) as error:
             raise PartialError(f"packed partials: {error}") from error
-        with self._lock:
-            self._check_time(blocks)
-            numbers = self._handle.number_keys(loaded)
-            self._blocks += [_Block(begin, self._taken, at, end, numbers, data) for begin, at, end in blocks]
-            self._taken += 1
+        self._out.hold(lambda: self._take(loaded, data, blocks))
+
+    # Whoever calls what follows holds the outbox.
+
+    def _take(self, keys: pa.RecordBatch, data: memoryview, blocks: list[tuple[int, int, int]]) -> None:
+        self._check_time(blocks)
+        numbers = self._handle.number_keys(keys)
+        self._blocks += [_Block(begin, self._taken, at, end, numbers, data) for begin, at, end in blocks]
+        self._taken += 1
 
     def _check_time(self, blocks: list[tuple[int, int, int]]) -> None:
         if self._finished:
@@ -146,42 +161,51 @@ class PackedCombine(Combine):
                 what, why = _native.LATE
                 raise PartialError(f"packed partials: __{what} = {begin} {why}")
 
-    def _windows(self, until: int | None) -> Iterator[pa.RecordBatch]:
-        """Join the parcels, band by band, and give the windows that are complete on the way; then all others."""
-        with self._lock:
-            self._finished = self._finished or until is None
-            if until is not None:
-                self._promised = max(self._promised, self._partials.first_start(until))
-        while (after := self._join_band()) is not None:
-            yield from super()._windows(after if until is None else min(after, until))
-        yield from super()._windows(until)
-
-    def _join_band(self) -> int | None:
-        """Join the earliest blocks; gives the time where the next one begins, None if there is none."""
-        with self._lock:
+    def _bring(self, until: int | None) -> None:
+        """Join the parcels, band by band, until windows are complete; at last give all others."""
+        self._finished = self._finished or until is None
+        if until is not None:
+            self._promised = max(self._promised, self._partials.first_start(until))
+        while not self._out and (self._blocks or self._band):
+            self._join_band()
             self._blocks.sort()  # quick: only those of new parcels are not in order
-            band = sorted(self._blocks[:BAND_BLOCKS], key=lambda block: (block.parcel, block.at))
-            for _, own in groupby(band, key=lambda block: block.parcel):
-                blocks = list(own)  # side by side: those of a parcel lie in the order of time
-                self._join(blocks[0].keys, blocks[0].data[blocks[0].at : blocks[-1].end])
-            del self._blocks[:BAND_BLOCKS]
-            return self._blocks[0].begin if self._blocks else None
+            if self._blocks and self._handle.entries:
+                self._fetch(self._blocks[0].begin if until is None else min(self._blocks[0].begin, until))
+            if not self._out:
+                self._next_band()
+        if not self._out:  # keys are not forgotten before: the blocks know their numbers
+            super()._bring(until)
 
-    def _join(self, keys: Any, blocks: memoryview) -> None:
+    def _next_band(self) -> None:
+        """Choose the earliest blocks, which are sorted."""
+        band = sorted(self._blocks[:BAND_BLOCKS], key=lambda block: (block.parcel, block.at))
+        ranges = []
+        for _, own in groupby(band, key=lambda block: block.parcel):
+            blocks = list(own)  # side by side: those of a parcel lie in the order of time
+            ranges.append(_Range(blocks[0].keys, blocks[0].data[blocks[0].at : blocks[-1].end]))
+        self._band = ranges
+        del self._blocks[:BAND_BLOCKS]
+
+    def _join_band(self) -> None:
+        while self._band:
+            self._join(self._band[-1])
+            del self._band[-1]
+
+    def _join(self, part: _Range) -> None:
+        if part.done.is_ok:
+            return
         try:
-            self._handle.add_packed(keys, blocks)
+            self._handle.add_packed(part.done, part.keys, part.blocks)
         except _native.Fault as fault:
             raise self._partials.partial_error(fault, None) from None
 
-    def _forget_keys(self) -> None:
-        if not self._blocks:  # their parcels know the keys by their numbers
-            super()._forget_keys()
-
-    def held(self) -> Iterator[pa.RecordBatch]:
-        """As `Combine.held`; what the parcels have is in it."""
-        while self._join_band() is not None:
-            pass
-        return super().held()
+    def _held(self) -> list[pa.RecordBatch]:
+        """As of `Combine`; what the parcels have is in it."""
+        self._blocks.sort()
+        while self._blocks or self._band:
+            self._join_band()
+            self._next_band()
+        return super()._held()
 
 
 def _look(data: memoryview, at: int) -> list[tuple[int, int, int]]:

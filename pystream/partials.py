@@ -22,8 +22,7 @@ csrc/fold.h says how it works, csrc/fold_partials.c what the columns of a partia
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -33,6 +32,7 @@ import pyarrow.compute as pc
 from pystream import _native
 from pystream.columns import aligned, first_null, named, typed
 from pystream.errors import ClosedError, DisorderError, PartialError, PystreamError, SchemaError, SumOverflowError
+from pystream.handover import Outbox
 from pystream.ingest import batches
 from pystream.plan import Plan, from_wire, out_type, storage, wire_type
 
@@ -71,6 +71,15 @@ def partial_schema(
 Given = TypeVar("Given")
 
 
+@dataclass
+class _Rest:
+    """A batch that a fold has taken: the rows from `start` on are not folded yet, or `done` says that a piece is."""
+
+    rows: pa.RecordBatch
+    start: int = 0
+    done: _native.Done = field(default_factory=_native.Done)
+
+
 class Folding(Generic[Given]):
     """Folds rows, in any order and of any streams, into one partial per (slice, key).
 
@@ -79,7 +88,9 @@ class Folding(Generic[Given]):
     with equal timestamp, stream and position between which `first` or `last` would have to choose are refused.
 
     `max_bytes` bounds, about, the memory held: when there is more, `add` gives the partials away and begins anew.
-    A fold that has run out of memory or has refused such rows cannot go on.
+    A fold that has run out of memory or has refused such rows cannot go on. After an exception from outside, such as
+    Ctrl-C, it can: the batch has been taken whole or not at all, and partials that were not handed over come with the
+    next call.
     """
 
     def __init__(
@@ -96,30 +107,56 @@ class Folding(Generic[Given]):
         self._partials.check_order()
         self._max_bytes = max_bytes
         self._handle = self._partials.handle()
-        self._lock = threading.Lock()
+        self._out: Outbox[Given] = Outbox("fold")
+        self._rest: _Rest | None = None
 
     def add(self, batch: pa.RecordBatch) -> list[Given]:
         """Fold the rows of a batch; gives partials, usually none."""
         rows = self._partials.prepare(batch)
         self._partials.check_time(rows)
-        out: list[Given] = []
-        with self._lock:
-            for start in range(0, rows.num_rows, PIECE_ROWS):
-                self._partials.fold(self._handle, rows, start, PIECE_ROWS)
-                if self._handle.bytes > self._max_bytes:
-                    out += self._flush()
-        return out
+        return self._out.take(lambda: self._fold(rows), None)
 
     def finish(self) -> Iterator[Given]:
         """Give all partials that are left; the fold is empty then, and may be used again."""
-        with self._lock:
-            out = self._flush()
-        yield from out
+        self._out.hold(self._fold_all)
+        while True:
+            out = self._out.take(lambda: None)
+            if not out:
+                return
+            yield from out
 
-    def _flush(self) -> list[Given]:
-        out = list(self._export())
-        self._handle.clear()
-        return out
+    def _fold(self, rows: pa.RecordBatch) -> None:
+        self._go_on()  # with the batch before, if an exception from outside stopped it
+        self._rest = _Rest(rows)
+        self._go_on()
+
+    def _fold_all(self) -> None:
+        self._go_on()
+        self._flush()
+
+    def _go_on(self) -> None:
+        """Fold what is left of the batch that has been taken."""
+        rest = self._rest
+        while rest is not None and rest.start < rest.rows.num_rows:
+            self._fold_piece(rest)
+            if self._handle.bytes > self._max_bytes:
+                self._flush()
+            rest.start, rest.done = rest.start + PIECE_ROWS, _native.Done()
+        self._rest = None
+
+    def _fold_piece(self, rest: _Rest) -> None:
+        if rest.done.is_ok:
+            return
+        try:
+            self._partials.fold(self._handle, rest.rows, rest.start, PIECE_ROWS, rest.done)
+        finally:
+            if rest.done.is_refused:
+                self._rest = None
+
+    def _flush(self) -> None:
+        out, empty = list(self._export()), self._partials.handle()
+        self._out.put(out)
+        self._handle = empty
 
     def _export(self) -> Iterator[Given]:
         """All partials, in the form in which they are given."""
@@ -146,7 +183,10 @@ class Combine:
 
     It can go on for ever: `advance(ts)` gives the windows that are complete once everything below `ts` is in, and what
     later windows do not need is dropped. `held()` and `start` are its whole state: `Combine(..., start=start,
-    held=held)` goes on from there, with the same results.
+    held=held)` goes on from there, with the same results, once all that `advance` gives has been read.
+
+    After an exception from outside, such as Ctrl-C, a batch that was to be added has been taken whole or not at all,
+    and windows that were not handed over come first when `advance` or `finish` is called again.
     """
 
     def __init__(
@@ -161,7 +201,7 @@ class Combine:
         self._partials = _Partials(query, schema, stream, position)
         self._handle = self._partials.handle(start)
         self._finished = False
-        self._lock = threading.Lock()
+        self._out: Outbox[pa.RecordBatch] = Outbox("combine")
         for batch in held:
             self._add(batch, held=True)
 
@@ -177,7 +217,7 @@ class Combine:
 
     @property
     def start(self) -> int:
-        """Windows that start before this have been given."""
+        """Windows that start before this have been given, or are about to be."""
         return self._handle.start
 
     def add(self, partials: Any) -> None:
@@ -187,21 +227,25 @@ class Combine:
 
     def _add(self, batch: pa.RecordBatch, *, held: bool) -> None:
         wire = self._partials.load(batch)
-        with self._lock:
-            if self._finished:
-                raise ClosedError("all windows have been given: no partial can come any more")
-            try:
-                self._handle.add_partials(wire, held=held)
-            except _native.Fault as fault:
-                raise self._partials.partial_error(fault, batch) from None
+        try:
+            self._out.hold(lambda: self._add_wire(wire, held=held))
+        except _native.Fault as fault:
+            raise self._partials.partial_error(fault, batch) from None
+
+    def _add_wire(self, wire: pa.RecordBatch, *, held: bool) -> None:
+        if self._finished:
+            raise ClosedError("all windows have been given: no partial can come any more")
+        self._handle.add_partials(wire, held=held)
 
     def add_rows(self, batch: pa.RecordBatch) -> None:
         """Take rows themselves, as a `Fold` does: for who has all rows of some keys, or of some windows, at hand."""
         rows = self._partials.prepare(batch)
-        with self._lock:
-            if self._finished:
-                raise ClosedError("all windows have been given: no row can come any more")
-            self._partials.fold(self._handle, rows, 0, rows.num_rows)
+        self._out.hold(lambda: self._fold_rows(rows))
+
+    def _fold_rows(self, rows: pa.RecordBatch) -> None:
+        if self._finished:
+            raise ClosedError("all windows have been given: no row can come any more")
+        self._partials.fold(self._handle, rows, 0, rows.num_rows)
 
     def advance(self, ts: int) -> Iterator[pa.RecordBatch]:
         """Everything below `ts` (in ticks) is in: give the windows that end there or before, as they are asked for."""
@@ -214,18 +258,31 @@ class Combine:
         return self._windows(None)
 
     def _windows(self, until: int | None) -> Iterator[pa.RecordBatch]:
-        plan = self._partials.plan
         while True:
-            with self._lock:
-                self._finished = self._finished or until is None
-                try:
-                    wire = self._handle.get_windows(until, BATCH_ROWS, plan.wire_schema)
-                except _native.Fault as fault:
-                    raise self._partials.window_error(fault) from None
-                if wire is None:
-                    self._forget_keys()
-                    return
-            yield plan.finish(plan.typed(wire))
+            out = self._out.take(lambda: self._bring(until))
+            if not out:
+                return
+            yield from out
+
+    # Whoever calls what follows holds the outbox.
+
+    def _bring(self, until: int | None) -> None:
+        """See to it that windows wait, if there are any."""
+        if not self._out and not self._fetch(until):
+            self._forget_keys()
+
+    def _fetch(self, until: int | None) -> bool:
+        plan = self._partials.plan
+        self._finished = self._finished or until is None
+        if self._out.stage is None:
+            self._out.stage = _native.Windows()
+        try:
+            wire = self._handle.get_windows(self._out.stage, until, BATCH_ROWS, plan.wire_schema)
+        except _native.Fault as fault:
+            raise self._partials.window_error(fault) from None
+        if wire is not None:
+            self._out.put([plan.finish(plan.typed(wire))])
+        return wire is not None
 
     def _forget_keys(self) -> None:
         """Begin anew with what is held, if most keys that C knows are not among it."""
@@ -238,9 +295,10 @@ class Combine:
 
     def held(self) -> Iterator[pa.RecordBatch]:
         """What is held for windows to come, as partials, one per (slice, key)."""
-        with self._lock:
-            out = list(self._partials.export(self._handle))
-        yield from out
+        yield from self._out.hold(self._held)
+
+    def _held(self) -> list[pa.RecordBatch]:
+        return list(self._partials.export(self._handle))
 
 
 def combine(
@@ -359,10 +417,17 @@ class _Partials:
         if least is not None and least < 0:
             raise self._negative(rows, pc.index(pc.less(rows.column(0), 0), value=True).as_py())
 
-    def fold(self, handle: _native.FoldHandle, rows: pa.RecordBatch, start: int, most: int) -> None:
+    def fold(
+        self,
+        handle: _native.FoldHandle,
+        rows: pa.RecordBatch,
+        start: int,
+        most: int,
+        done: _native.Done | None = None,
+    ) -> None:
         """Fold so many prepared rows, from one on."""
         try:
-            handle.add_rows(rows.slice(start, most))
+            handle.add_rows(rows.slice(start, most), done)
         except _native.Fault as fault:
             raise self.row_error(fault, rows, start + fault.row) from None
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream._native import SAVED_WINDOWS, Fault, is_overlap
+from pystream._native import SAVED_WINDOWS, Fault, Offer, is_overlap
 from pystream.errors import PystreamError, SnapshotError
 from pystream.plan import Plan
 
@@ -229,13 +229,16 @@ def _input(one: Any, parts: Iterator[bytes], version: int) -> Input:
 def take(op: Operator) -> bytes:
     """The state of an operator, which stands still meanwhile and then goes on."""
     op._udf.check_savable()
-    with op._reading:
+    return op._out.hold(lambda: _take(op))
+
+
+def _take(op: Operator) -> bytes:
+    try:
         op._handle.pause()
-        try:
-            op._gather()
-            return to_bytes(_of(op))
-        finally:
-            op._handle.resume()
+        op._gather()
+        return to_bytes(_of(op))
+    finally:
+        op._handle.resume()
 
 
 def _of(op: Operator) -> Snapshot:
@@ -256,7 +259,7 @@ def _of(op: Operator) -> Snapshot:
         windows,
         slices.select(_STATES.names),
         start_next,
-        list(op._ready),
+        op._out.waiting(),
         op._udf.known_types(),
         counters["tuples_in"],
         counters["rows_out"],
@@ -328,9 +331,9 @@ def _difference(saved: Any, own: dict[str, Any]) -> str:
 
 def put(op: Operator, snapshot: Snapshot) -> None:
     """Bring a new operator to the state of a snapshot that has been checked."""
-    op._handle.pause()
+    windows = snapshot.windows.select(_STATES.names)
     try:
-        windows = snapshot.windows.select(_STATES.names)
+        op._handle.pause()
         op._handle.load_windows(windows, snapshot.slices, snapshot.start_next)
     except Fault as fault:
         if is_overlap(fault):
@@ -341,13 +344,13 @@ def put(op: Operator, snapshot: Snapshot) -> None:
     finally:
         op._handle.resume()
     op._udf.load({name: snapshot.windows.column(name).to_pylist() for name in op._plan.udfs}, snapshot.udf_types)
-    op._ready.extend(snapshot.rows)
-    op._handle.keep(sum(batch.num_rows for batch in op._ready))
+    op._out.put(snapshot.rows)
+    op._keep(snapshot.rows)
     for i, one in enumerate(snapshot.inputs):
         try:
             _put_input(op, i, one)
         except (Fault, PystreamError, pa.ArrowException) as error:
-            op._take_next(0)  # says why, if the operator has ended by a failure of its own
+            op._fetch(0)  # says why, if the operator has ended by a failure of its own
             raise SnapshotError(f"the snapshot is damaged: input {i}: {error}") from error
     op._before = {"tuples_in": snapshot.tuples_in - _rows(snapshot.inputs), "rows_out": snapshot.rows_out}
     op._taken_before = _taken_before(snapshot)
@@ -383,4 +386,4 @@ def _put_tuples(op: Operator, input: int, batch: pa.RecordBatch) -> None:
     if op._plan.udfs:
         op._add_batch(input, batch, True, None)
     else:
-        op._handle.add(input, 0, op._plan.unsaved(batch))
+        op._handle.add(input, 0, Offer(op._plan.unsaved(batch)))

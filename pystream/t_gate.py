@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pystream import _native
 from pystream.columns import sound_items
 from pystream.errors import ClosedError
+from pystream.handover import Outbox
 from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
 
 if TYPE_CHECKING:
@@ -23,12 +24,19 @@ TOKENS = 1 << 32
 CHUNK = 1 << 12
 
 
+_Tuple = tuple[int, int, Any]
+_Parts = tuple[_native.TGateHandle, list[dict[int, Any]], list[Outbox[_Tuple]]]
+
+
 class TGate:
     """Merges `inputs` timestamp-sorted inputs into one order, and gives every tuple to each of the `readers`.
 
     A tuple comes out once no input can send an earlier one: in the order of (ts, input, position within the input),
     whatever the threads do. Use one thread per input and one per reader to have them run in parallel (the calls are
     lock-free and release the GIL); calls of the same input or reader from several threads take turns.
+
+    After an exception from outside, such as Ctrl-C, tuples that were to be added are in the gate, all of them, or not
+    at all; tuples that were not handed over come with the reader's next call.
 
     >>> gate = ps.TGate(inputs=2)
     >>> gate.insert_tuple(3, "a", input=0)
@@ -48,8 +56,9 @@ class TGate:
         self.readers = in_range("readers", readers, 1, MOST)
         payloads: list[dict[int, Any]] = [{} for _ in range(self.readers)]
         # Per reader: token -> payload. Each reader takes its own out, so there is nothing to count.
-        self._parts: tuple[_native.TGateHandle, list[dict[int, Any]]] | None
-        self._parts = (_native.TGateHandle(self.inputs, self.readers), payloads)
+        self._parts: _Parts | None
+        out: list[Outbox[_Tuple]] = [Outbox("T-Gate") for _ in range(self.readers)]
+        self._parts = (_native.TGateHandle(self.inputs, self.readers), payloads, out)
         self._tokens = itertools.count(0, TOKENS)
 
     # ---- inputs ----
@@ -70,18 +79,17 @@ class TGate:
             self._insert(in_range("input", input, 0, self.inputs - 1), times, each, one=False)
 
     def _insert(self, input: int, ts: Any, payloads: list[Any], *, one: bool) -> None:
-        (handle, payloads_of), token = self._open(), next(self._tokens)
-        for kept in payloads_of:
-            kept.update(enumerate(payloads, token))  # first, because readers look for them as soon as C has the tuples
+        (handle, payloads_of, _), token, done = self._open(), next(self._tokens), _native.Done()
         try:
-            handle.insert_tuples(input, ts, token)
-        except (_native.Fault, MemoryError) as error:
-            for kept in payloads_of:
+            for kept in payloads_of:  # first, because readers look for them as soon as C has the tuples
+                kept.update(enumerate(payloads, token))
+            handle.insert_tuples(done, input, ts, token)
+        except _native.Fault as fault:
+            raise refusal(fault, "input", input, None if one else fault.row) from None
+        finally:
+            for kept in payloads_of if not done.is_ok else ():
                 for unused in range(token, token + len(payloads)):
                     kept.pop(unused, None)
-            if isinstance(error, MemoryError):
-                raise
-            raise refusal(error, "input", input, None if one else error.row) from None
 
     def heartbeat(self, input: int, ts: int) -> None:
         """Promise that the input sends nothing below `ts` any more. A promise already made does nothing."""
@@ -106,15 +114,9 @@ class TGate:
     def get_ready_tuples(self, max: int, reader: int = 0) -> list[tuple[int, int, Any]]:
         """Up to `max` ready tuples, as many as there are; never blocks."""
         which, most = self._reader(reader), in_range("max", max, 1, INT64_MAX)
-        handle, payloads_of = self._open()
-        out: list[tuple[int, int, Any]] = []
-        while len(out) < most:
-            wanted = min(most - len(out), CHUNK)
-            got = handle.get_ready_tuples(which, wanted)
-            out += [(ts, input, payloads_of[which].pop(token)) for ts, token, input in got]
-            if len(got) < wanted:
-                break
-        return out
+        handle, payloads_of, out_of = self._open()
+        out, kept = out_of[which], payloads_of[which]
+        return out.take(lambda: _bring(handle, which, out, kept, most), most)
 
     def position(self, reader: int = 0) -> int:
         """How far the reader has come: nothing below this timestamp will reach it any more.
@@ -122,11 +124,16 @@ class TGate:
         It grows as the reader asks for tuples, by heartbeats too. When the reader has just been told that none is
         ready, this is the least timestamp that can still come; after the end it is the largest int64.
         """
-        return self._open()[0].position(self._reader(reader))
+        which = self._reader(reader)
+        handle, _, out_of = self._open()
+        waiting = _waiting(out_of[which])
+        return handle.position(which) if waiting is None else waiting
 
     def finished(self, reader: int = 0) -> bool:
         """Whether the reader's last call gave nothing because all inputs are closed and it has had every tuple."""
-        return self._open()[0].finished(self._reader(reader))
+        which = self._reader(reader)
+        handle, _, out_of = self._open()
+        return handle.finished(which) and _waiting(out_of[which]) is None
 
     # ---- ending ----
 
@@ -142,7 +149,7 @@ class TGate:
     ) -> None:
         self.end()
 
-    def _open(self) -> tuple[_native.TGateHandle, list[dict[int, Any]]]:
+    def _open(self) -> _Parts:
         parts = self._parts
         if parts is None:
             raise ClosedError("the T-Gate has ended")
@@ -150,3 +157,31 @@ class TGate:
 
     def _reader(self, reader: int) -> int:
         return in_range("reader", reader, 0, self.readers - 1)
+
+
+def _bring(handle: _native.TGateHandle, reader: int, out: Outbox[_Tuple], kept: dict[int, Any], most: int) -> None:
+    """See to it that so many tuples wait, if they are ready; what was left over by a call before comes alone."""
+    got = CHUNK
+    while len(out) < most and got == CHUNK:
+        if out.stage is None:
+            out.stage = _native.ReadyTuples(min(most - len(out), CHUNK))
+        got = _fetch(handle, reader, out, kept)
+
+
+def _fetch(handle: _native.TGateHandle, reader: int, out: Outbox[_Tuple], kept: dict[int, Any]) -> int:
+    handle.get_ready_tuples(reader, out.stage)
+    tuples = out.stage.tuples()
+    given = [(ts, input, kept[token]) for ts, token, input in tuples]
+    gone: list[Any] = []
+    payloads = map(kept.pop, [token for _, token, _ in tuples])
+    out.put(given)
+    gone.extend(payloads)  # together with the line before: handover.py
+    return len(tuples)
+
+
+def _waiting(out: Outbox[_Tuple]) -> int | None:
+    """The timestamp of the first tuple that C has given and no caller has got; None: there is none."""
+    waiting, ready = out.waiting(), out.stage
+    if waiting:
+        return waiting[0][0]
+    return ready.tuples()[0][0] if ready is not None and ready.got[0] else None

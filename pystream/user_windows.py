@@ -8,6 +8,7 @@ thread of the user's, in the deterministic order, and what it raises surfaces ri
 from __future__ import annotations
 
 import sys
+from operator import call
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,6 +26,18 @@ if TYPE_CHECKING:
 SAMPLE, PARTS = 64, 1000
 
 
+class Replay:
+    """The steps that come with some rows, and how far the user's objects have come with them."""
+
+    def __init__(self, journal: pa.RecordBatch, windows: list[int]) -> None:
+        self.steps = list(zip(*(column.to_pylist() for column in journal.columns), strict=True))
+        self.windows = windows
+        self.step = 0  #: the next one
+        self.udf = 0  #: aggregates that have taken it
+        self.values: dict[str, list[Any]] = {}  #: results, as far as there are some
+        self.in_user_code = False  #: whether an object is being changed
+
+
 class UdfRunner:
     """The user's objects of one operator."""
 
@@ -35,6 +48,7 @@ class UdfRunner:
         self._batches: dict[int, pa.RecordBatch] = {}
         self._rows: dict[int, list[dict[str, Any]]] = {}  # of batches that have been begun
         self._objects: dict[int, dict[str, UserWindow]] = {}
+        self._names = list(udfs)
 
     def bytes_held(self) -> int:
         """About how much memory the objects take: as much as some of them do, times their number."""
@@ -61,23 +75,42 @@ class UdfRunner:
             self._rows[number] = self._batches[number].to_pylist()
         return self._rows[number][row]
 
-    def replay(self, journal: pa.RecordBatch) -> None:
-        """Take the steps that C noted."""
-        for window, start, number, row in zip(*(column.to_pylist() for column in journal.columns), strict=True):
+    def run(self, replay: Replay, rows: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """Take the steps that C noted, and give the results by aggregate; `rows` has the start and key of each.
+
+        Goes on where an exception from outside stopped it.
+        """
+        while replay.step < len(replay.steps):
+            window, start, number, row = replay.steps[replay.step]
             if window < 0:
                 self.forget(number)
             else:
-                self._step(window, start, self._row(number, row))
+                self._step(replay, window, start, self._row(number, row))
+            replay.step, replay.udf = replay.step + 1, 0
+        return self._results(replay, rows)
 
-    def _step(self, window: int, start: int, row: dict[str, Any]) -> None:
+    def _step(self, replay: Replay, window: int, start: int, row: dict[str, Any]) -> None:
         objects = self._objects.setdefault(window, {})
-        for name, udf in self._udfs.items():
+        for name in self._names[replay.udf :]:
             try:
                 if name not in objects:
-                    objects[name] = udf.factory()  # type: ignore[misc] # udf() sees to it that there is one
-                objects[name].process_tuple(row)
+                    self._make(replay, name, objects)
+                target = objects[name]
+                replay.in_user_code = True
+                target.process_tuple(row)
+                replay.in_user_code, replay.udf = False, replay.udf + 1
             except Exception as error:
-                raise self._error(name, start, tuple(row[k] for k in self._query.key), error) from error
+                if replay.in_user_code:
+                    raise self._error(name, start, tuple(row[k] for k in self._query.key), error) from error
+                raise
+
+    def _make(self, replay: Replay, name: str, objects: dict[str, UserWindow]) -> None:
+        factory: Any = self._udfs[name].factory
+        made = map(call, (factory,))
+        replay.in_user_code = True
+        for target in made:  # a loop names it before an exception can come
+            objects[name] = target
+            replay.in_user_code = False
 
     def _error(self, name: str, start: Any, key: Any, error: Exception) -> UdfError:
         what = f"{type(error).__name__}: {error}"
@@ -120,13 +153,16 @@ class UdfRunner:
                 except Exception as error:
                     raise SnapshotError(f"{name}: from_bytes raised {type(error).__name__}: {error}") from error
 
-    def results(self, windows: list[int], rows: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        """The results of these windows, by aggregate. `rows` has the start and the key of each."""
-        finished = [self._objects.pop(w) for w in windows]
-        return {name: self._column(name, finished, rows) for name in self._udfs}
+    def _results(self, replay: Replay, rows: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        for name in self._names:
+            values = replay.values.setdefault(name, [])
+            while len(values) < len(replay.windows):
+                self._produce(replay, name, values, rows)
+        for window in replay.windows:  # all results are there: nobody asks for them again
+            self._objects.pop(window, None)
+        return {name: self._column(name, replay.values[name]) for name in self._names}
 
-    def _column(self, name: str, finished: list[dict[str, UserWindow]], rows: dict[str, pa.Array]) -> pa.Array:
-        values = [self._produce(name, i, objects[name], rows) for i, objects in enumerate(finished)]
+    def _column(self, name: str, values: list[Any]) -> pa.Array:
         known = next((v for v in values if v is not None), None)
         try:
             if self._types[name] is None and known is not None:
@@ -136,12 +172,20 @@ class UdfRunner:
             hint = f"its first result made its type {self._types[name]}; say udf(..., type=...) if that is wrong"
             raise UdfError(f"{name}: a result does not fit: {error}; {hint}") from error
 
-    def _produce(self, name: str, row: int, target: UserWindow, rows: dict[str, pa.Array]) -> Any:
+    def _produce(self, replay: Replay, name: str, values: list[Any], rows: dict[str, pa.Array]) -> None:
+        """The next result."""
+        row = len(values)
+        target = self._objects[replay.windows[row]][name]
         try:
-            return target.produce_out_tuple()
+            replay.in_user_code = True
+            value = target.produce_out_tuple()
+            values += (value,)
+            replay.in_user_code = False
         except Exception as error:
-            key = tuple(rows[k][row].as_py() for k in self._query.key)
-            raise self._error(name, rows["ts"][row].as_py(), key, error) from error
+            if replay.in_user_code:
+                key = tuple(rows[k][row].as_py() for k in self._query.key)
+                raise self._error(name, rows["ts"][row].as_py(), key, error) from error
+            raise
 
 
 def _loader(udf: Aggregate) -> Callable[[bytes], UserWindow] | None:

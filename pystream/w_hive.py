@@ -14,6 +14,7 @@ from pystream import _native
 from pystream.columns import sound_items
 from pystream.errors import ClosedError, SumOverflowError
 from pystream.functions import Aggregate
+from pystream.handover import Outbox
 from pystream.query import Window
 from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
 
@@ -44,6 +45,9 @@ class WHive:
     `function` is `ps.count()`, or `ps.sum`, `ps.avg`, `ps.min`, `ps.max` of any column name: there is only one value,
     so the name says nothing. `first`, `last` and `udf` depend on an order that several threads do not have.
 
+    After an exception from outside, such as Ctrl-C, tuples that were to be added are in the hive, all of them, or not
+    at all; a winset that was not handed over comes with the next call.
+
     >>> hive = ps.WHive(ps.Window(size=10), ps.sum("value"), threads=2)
     >>> hive.update_windows(3, "a", 5, thread=0)
     >>> hive.update_windows(4, "a", 6, thread=1)
@@ -62,6 +66,7 @@ class WHive:
         self._handle: _native.WHiveHandle | None
         self._handle = _native.WHiveHandle(window.ticks(None), self.function, self.threads)
         self._schema = _schema(self.function)
+        self._out: Outbox[tuple[int, dict[Key, Any]]] = Outbox("W-Hive")
         # C knows keys as numbers. Both ways, for the keys that may be in a winset to come.
         self._numbers: dict[Key, int] = {}
         self._keys: dict[int, Key] = {}
@@ -70,7 +75,6 @@ class WHive:
         self._spare: list[int] = []  # numbers whose keys were forgotten
         self._kept = 0  # keys that were left when some were forgotten last
         self._lock = threading.Lock()  # of all these
-        self._reading = threading.Lock()  # from taking a winset until its keys have been looked up
 
     # ---- threads ----
 
@@ -128,24 +132,32 @@ class WHive:
 
         A sum of integers that leaves int64 is a SumOverflowError; the next call goes on with the next winset.
         """
-        with self._reading:
-            rows = self._take()
-            if rows is None:
-                return None
+        handle = self._open()
+        for winset in self._out.take(lambda: self._bring(handle)):
+            return winset
+        return None
+
+    def _bring(self, handle: _native.WHiveHandle) -> None:
+        """See to it that a winset waits, if there is one."""
+        if self._out:
+            return
+        if self._out.stage is None:
+            self._out.stage = _native.Winset()
+        try:
+            rows = handle.get_next_winset(self._out.stage, self._schema)
+        except _native.Fault as fault:
+            what = "a sum of integers does not fit into int64; give the values as floats"
+            error = SumOverflowError(f"window {fault.ts}: {what}")
+            self._out.stage = None  # it is told now
+            raise error from None
+        if rows is not None:
             start = rows.column("ts")[0].as_py()
             found = zip(rows.column("key").to_pylist(), _results(rows), strict=True)
             with self._lock:
                 winset = [(self._keys[number], result) for number, result in found]
+            self._out.put([(start, dict(sorted(winset, key=lambda row: _order(row[0]))))])
+            with self._lock:  # not before: an exception until here makes the next call look the keys up once more
                 self._forget(start)
-        return start, dict(sorted(winset, key=lambda row: _order(row[0])))
-
-    def _take(self) -> pa.RecordBatch | None:
-        try:
-            return self._open().get_next_winset(self._schema)
-        except _native.Fault as fault:
-            raise SumOverflowError(
-                f"window {fault.ts}: a sum of integers does not fit into int64; give the values as floats"
-            ) from None
 
     def position(self) -> int:
         """Every window that starts before this is complete; the largest int64 when all threads are closed."""
@@ -160,6 +172,7 @@ class WHive:
     def end(self) -> None:
         """Drop everything that the hive holds; every later call is a ClosedError."""
         self._handle = None  # a call that is under way in another thread keeps it until it returns
+        self._out = Outbox("W-Hive")
 
     def __enter__(self) -> Self:
         return self

@@ -53,5 +53,8 @@ def patience(seconds: float = 60) -> Iterator[None]:
 
 def core_threads() -> int:
     """How many threads of the C core run in this process, as the system sees them."""
-    names = [task.read_text() for task in Path("/proc/self/task").glob("*/comm")]
+    names = []
+    for task in Path("/proc/self/task").glob("*/comm"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            names.append(task.read_text())
     return sum(name.startswith("pystream") for name in names)

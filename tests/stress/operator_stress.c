@@ -95,10 +95,17 @@ static void drop(ps_code code, struct ArrowArray *a) {
   ps_arrow_release(a);
 }
 
+/* In short waits, as Python does; false: the operator is cancelled. */
+static bool pause_all(ps_operator *op) {
+  ps_code code = PS_EMPTY;
+  while (code == PS_EMPTY) code = ps_operator_pause(op, 1);
+  return code == PS_OK;
+}
+
 /* Snapshots, one after the other, until the operator is done with or cancelled. */
 static void *save(void *argument) {
   saver *run = argument;
-  while (!atomic_load(&run->done) && ps_operator_pause(run->op) == PS_OK) {
+  while (!atomic_load(&run->done) && pause_all(run->op)) {
     struct ArrowArray out = {0};
     int64_t start_next;
     drop(ps_operator_save_windows(run->op, &out), &out);
@@ -137,7 +144,7 @@ static void wait_at_pipe(ps_operator *op) {
   int ends[2];
   char byte;
   if (pipe(ends) != 0 || ps_operator_watch(op, ends[1]) != PS_OK || read(ends[0], &byte, 1) != 1) abort();
-  ps_operator_watch(op, -1);
+  ps_operator_unwatch(op, ends[1]);
   close(ends[0]);
   close(ends[1]);
 }
