@@ -57,8 +57,15 @@ def record(fault: str, *, tried: int, survived: int, lost: int, where: str) -> N
     """
     if log := os.environ.get(LOG):
         line = {"fault": fault, "tried": tried, "survived": survived, "lost": lost, "where": where}
+        line |= {"measured": f"{datetime.now(UTC):%Y-%m-%d}, {commit()}"}
         with Path(log).open("a", encoding="utf-8") as file:  # one short write: processes side by side do not mix
-            file.write(json.dumps(line | {"date": f"{datetime.now(UTC):%Y-%m-%d}"}) + "\n")
+            file.write(json.dumps(line) + "\n")
+
+
+def commit() -> str:
+    """What is checked out."""
+    git = ["git", "-C", str(TESTS), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def names() -> dict[str, str]:
@@ -90,14 +97,14 @@ def _row(line: str) -> Row:
     return Row(fault, where.strip("`"), tried, survived, lost, measured)
 
 
-def measured(lines: Iterable[str], commit: str) -> dict[str, Row]:
+def measured(lines: Iterable[str]) -> dict[str, Row]:
     """The sums of a log."""
     sums: dict[str, Counter[str]] = {}
     last: dict[str, dict[str, str]] = {}
     for one in map(json.loads, lines):
         sums.setdefault(one["fault"], Counter()).update({n: one[n] for n in ("tried", "survived", "lost")})
         last[one["fault"]] = one
-    return {f: Row(f, last[f]["where"], **n, measured=f"{last[f]['date']}, {commit}") for f, n in sums.items()}
+    return {f: Row(f, last[f]["where"], **n, measured=last[f]["measured"]) for f, n in sums.items()}
 
 
 def merged(old: Iterable[Row], new: dict[str, Row], known: dict[str, str]) -> list[Row]:
@@ -111,9 +118,7 @@ def merged(old: Iterable[Row], new: dict[str, Row], known: dict[str, str]) -> li
 
 def update(log: Path | None) -> None:
     """Write the table."""
-    git = ["git", "-C", str(TESTS), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    new = measured(log.read_text(encoding="utf-8").splitlines(), commit) if log else {}
+    new = measured(log.read_text(encoding="utf-8").splitlines()) if log else {}
     text = README.read_text(encoding="utf-8")
     rows = "\n".join([HEADING, *(row.text() for row in merged(table(text), new, names()))])
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]

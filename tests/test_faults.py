@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from faults import BEGIN, END, HEADING, README, TESTS, Row, measured, merged, names, record, table
+from faults import BEGIN, END, HEADING, README, TESTS, Row, commit, measured, merged, names, record, table
 
 
 def test_every_fault_that_a_test_records_has_a_row():
@@ -35,9 +35,10 @@ def test_lines_of_a_run_are_added_up(tmp_path, monkeypatch):
     monkeypatch.setenv("PYSTREAM_FAULTS_LOG", str(log))
     for _ in range(3):
         record("for a test", tried=5, survived=5, lost=0, where="test_faults.py")
-    (row,) = measured(log.read_text().splitlines(), "abc").values()
+    (row,) = measured(log.read_text().splitlines()).values()
     assert (row.tried, row.survived, row.lost) == (15, 15, 0)
-    assert row.measured == f"{json.loads(log.read_text().splitlines()[0])['date']}, abc"
+    assert row.measured == json.loads(log.read_text().splitlines()[0])["measured"]
+    assert row.measured.endswith(f", {commit()}")
 
 
 def test_the_run_that_tried_most_stays_unless_something_was_lost():
