@@ -6,8 +6,9 @@
     for windows in combine.finish():                              # those of Combine; or advance
         ...
 
-A parcel is bytes: its keys as an Arrow batch, once each, and blocks of partials in the order of time that refer to them
-(csrc/fold_pack.c). They take a quarter of the bytes of the Arrow columns, and no row of them is touched in Python.
+A parcel is bytes: a seal (seals.py), its keys as an Arrow batch, once each, and blocks of partials in the order of time
+that refer to them (csrc/fold_pack.c). They take a quarter of the bytes of the Arrow columns, and no row of them is
+touched in Python.
 
 A PackedCombine keeps the parcels as they are and takes blocks in by time, so that it works on little more than the open
 windows, which stay in the processor's cache.
@@ -15,14 +16,16 @@ windows, which stay in the processor's cache.
 
 from __future__ import annotations
 
+import secrets
 import struct
+from collections import Counter
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from pystream import _native
+from pystream import _native, seals
 from pystream.errors import PartialError
 from pystream.partials import MAX_BYTES, Combine, Folding
 
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
-#: A parcel begins with the length of its keys, a block with its length, its rows and the beginning of its first slice.
+#: After the seal comes the length of the keys; a block begins with its length, its rows and where its first slice
+#: begins.
 KEYS = struct.Struct("<Q")
 BLOCK = struct.Struct("<IIQ")
 
@@ -45,7 +49,10 @@ Parcel = tuple[int, bytes]
 
 
 class PackedFold(Folding[Parcel]):
-    """A Folding that gives parcels. `shard_of` gives the shard, below `shards`, of each row of a batch of keys."""
+    """A Folding that gives parcels. `shard_of` gives the shard, below `shards`, of each row of a batch of keys.
+
+    Parcels are sealed with the number of `sender`, one of its own if none is given, and numbered for each shard.
+    """
 
     def __init__(
         self,
@@ -57,8 +64,11 @@ class PackedFold(Folding[Parcel]):
         shards: int = 1,
         shard_of: Callable[[pa.RecordBatch], NDArray[np.uint16]] | None = None,
         max_bytes: int = MAX_BYTES,
+        sender: int | None = None,
     ) -> None:
         super().__init__(query, schema, stream, position, max_bytes)
+        self._sender = secrets.randbits(64) if sender is None else sender
+        self._sent: Counter[int] = Counter()  # parcels by shard
         self._shards = shards
         self._shard_of = shard_of or (lambda keys: np.zeros(keys.num_rows, np.uint16))
 
@@ -71,7 +81,9 @@ class PackedFold(Folding[Parcel]):
         ends = [0, *np.cumsum(np.bincount(shards, minlength=self._shards)).tolist()]
         for shard, blocks in self._handle.pack(shards, self._shards):
             own = ordered.slice(ends[shard], ends[shard + 1] - ends[shard]).serialize().to_pybytes()
-            yield shard, b"".join((KEYS.pack(len(own)), own, blocks))
+            seal = seals.Seal(shard, self._sent[shard], sender=self._sender)
+            self._sent[shard] += 1
+            yield shard, seals.sealed(seals.PARTIALS, seal, KEYS.pack(len(own)), own, blocks)
 
 
 class PackedCombine(Combine):
@@ -89,10 +101,11 @@ class PackedCombine(Combine):
         super().__init__(query, schema, stream, position, start, held)
         self._parcels: list[tuple[Any, memoryview]] = []  # the numbers of its keys, its bytes
         self._blocks: list[tuple[int, int, int, int]] = []  # begin, number of the parcel, from where to where it lies
+        self._seals: set[seals.Seal] = set()  # of the parcels that have come
 
     def take(self, parcel: bytes) -> None:
         """Take a parcel; nothing is read yet but its keys."""
-        data = memoryview(parcel)
+        seal, data = seals.opened(parcel, seals.PARTIALS)
         try:
             (length,) = KEYS.unpack_from(data)
             at = KEYS.size + length
@@ -101,8 +114,11 @@ class PackedCombine(Combine):
         except (struct.error, pa.ArrowException, OSError) as error:
             raise PartialError(f"packed partials: {error}") from error
         with self._lock:
+            if seal in self._seals:
+                raise PartialError(f"{seal.name(seals.PARTIALS)}: came twice")
             self._blocks += blocks
             self._parcels.append((self._handle.number_keys(self._partials.load_keys(keys)), data))
+            self._seals.add(seal)
 
     def _look(self, data: memoryview, at: int) -> list[tuple[int, int, int, int]]:
         blocks: list[tuple[int, int, int, int]] = []

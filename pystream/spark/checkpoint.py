@@ -44,13 +44,13 @@ class Checkpoint:
             )
 
     def states(self) -> DataFrame:
-        """The states of the shards, one row each, with the columns of STATE."""
+        """The states of the shards, one row each, with the columns of STATE and the shard's label."""
         operators = self._spark.read.format("state-metadata").load(self.path).where(f"operatorName = '{OPERATOR}'")
         found = []
         for row in operators.select("operatorId").collect():
             states = self._spark.read.format("statestore").option("operatorId", row[0]).load(self.path)
-            states = states.select("value.groupState.*")
-            found += [states] if states.columns == list(STATE) else []
+            held = states.select("value.groupState.*", "key.*")
+            found += [held] if held.columns == [*STATE, "shard"] else []
         if len(found) != 1:
             raise PystreamError(f"{self.path} has {len(found)} streaming aggregates of pystream in it, not one")
         return found[0]
