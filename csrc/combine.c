@@ -18,7 +18,8 @@
 #include "window_rows.h"
 
 struct combine_pass {
-  int64_t slices, n;
+  int64_t slices;
+  int64_t keys_known; /* when it began: what is indexed by key has as many elements, though the fold may learn more */
   uint64_t *begin;
   int64_t *from;
   uint32_t *keys;
@@ -41,7 +42,7 @@ struct combine_pass {
 
 static void pass_free(ps_fold *f, combine_pass *p) {
   for (int32_t a = 0; a < f->functions.n; a++) {
-    if (p->totals && p->totals[a].total) partial_drop(p->kinds[a], p->totals[a].total, f->keys_known);
+    if (p->totals && p->totals[a].total) partial_drop(p->kinds[a], p->totals[a].total, p->keys_known);
     if (p->totals) memory_free(p->totals[a].total);
     if (p->totals) memory_free(p->totals[a].front);
     if (p->columns && p->columns[a] != f->column[a].states) memory_free(p->columns[a]);
@@ -212,6 +213,7 @@ static bool combine_begin(ps_fold *f) {
   combine_pass *p = memory_new(sizeof *p);
   if (!p) return false;
   p->changed = true;
+  p->keys_known = f->keys_known;
   bool ok = roster_init(&p->roster, &f->table, f->keys, f->column_types + 1) && pass_fill(f, p);
   if (ok) {
     f->pass = p;

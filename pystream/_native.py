@@ -605,3 +605,4 @@ PARTIAL_FAULTS = {
     lib.PS_BAD_PLACE: ("ts", "is not in the slice, or the stream or position is missing"),
     lib.PS_BAD_PACK: ("pack", "is not what packing gives"),
 }
+LATE = PARTIAL_FAULTS[lib.PS_BAD_LATE]

@@ -19,14 +19,14 @@ from __future__ import annotations
 import secrets
 import struct
 from collections import Counter
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from pystream import _native, seals
-from pystream.errors import PartialError
+from pystream.errors import ClosedError, PartialError, SchemaError
 from pystream.partials import MAX_BYTES, Combine, Folding
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ BLOCK = struct.Struct("<IIQ")
 
 #: Blocks that are taken in between two looks for windows that are complete: about as many rows as a batch of them has.
 BAND_BLOCKS = 64
+
+#: Shards are numbered with 16 bits.
+SHARDS_MAX = 1 << 16
 
 #: The shard and its parcel.
 Parcel = tuple[int, bytes]
@@ -67,6 +70,8 @@ class PackedFold(Folding[Parcel]):
         sender: int | None = None,
     ) -> None:
         super().__init__(query, schema, stream, position, max_bytes)
+        if not 1 <= shards <= SHARDS_MAX:
+            raise ValueError(f"shards must be between 1 and {SHARDS_MAX}, not {shards}")
         self._sender = secrets.randbits(64) if sender is None else sender
         self._sent: Counter[int] = Counter()  # parcels by shard
         self._shards = shards
@@ -76,7 +81,7 @@ class PackedFold(Folding[Parcel]):
         if not self._handle.entries:
             return
         keys = self._partials.keys(self._handle)
-        shards = self._shard_of(keys)
+        shards = self._checked(self._shard_of(keys), keys.num_rows)
         ordered = keys.take(pa.array(np.argsort(shards, kind="stable")))
         ends = [0, *np.cumsum(np.bincount(shards, minlength=self._shards)).tolist()]
         for shard, blocks in self._handle.pack(shards, self._shards):
@@ -85,9 +90,32 @@ class PackedFold(Folding[Parcel]):
             self._sent[shard] += 1
             yield shard, seals.sealed(seals.PARTIALS, seal, KEYS.pack(len(own)), own, blocks)
 
+    def _checked(self, shards: NDArray[np.uint16], keys: int) -> NDArray[np.uint16]:
+        """What `shard_of` gave, as C reads it."""
+        shards = np.ascontiguousarray(shards)
+        if shards.dtype != np.uint16 or shards.shape != (keys,) or (keys and int(shards.max()) >= self._shards):
+            what = f"{shards.dtype} of shape {shards.shape}"
+            raise ValueError(f"shard_of must give {keys} numbers below {self._shards} as uint16; it gave {what}")
+        return shards
+
+
+class _Block(NamedTuple):
+    """Some partials of a parcel that are not joined yet. Blocks sort by time."""
+
+    begin: int  # of the first slice
+    parcel: int  # parcels are numbered as they are taken
+    at: int  # where it lies in the parcel
+    end: int
+    keys: Any  # of the parcel: their numbers in C
+    data: memoryview  # the parcel
+
 
 class PackedCombine(Combine):
-    """A Combine for parcels."""
+    """A Combine for parcels.
+
+    Parcels may be taken at any time, between two batches of `advance` too. What is taken stays here until it is joined,
+    so nothing is lost if the windows are not asked for to the end.
+    """
 
     def __init__(
         self,
@@ -99,60 +127,88 @@ class PackedCombine(Combine):
         held: Iterable[pa.RecordBatch] = (),
     ) -> None:
         super().__init__(query, schema, stream, position, start, held)
-        self._parcels: list[tuple[Any, memoryview]] = []  # the numbers of its keys, its bytes
-        self._blocks: list[tuple[int, int, int, int]] = []  # begin, number of the parcel, from where to where it lies
-        self._seals: set[seals.Seal] = set()  # of the parcels that have come
+        self._taken: set[seals.Seal] = set()  # of all parcels so far
+        self._blocks: list[_Block] = []
+        self._promised = start  # windows that start before this are given, or will be before anything else is joined
 
     def take(self, parcel: bytes) -> None:
-        """Take a parcel; nothing is read yet but its keys."""
+        """Take a parcel; nothing is read yet but its keys. One that is damaged, late or here already is refused."""
         seal, data = seals.opened(parcel, seals.PARTIALS)
         try:
             (length,) = KEYS.unpack_from(data)
             at = KEYS.size + length
             keys = pa.ipc.read_record_batch(pa.py_buffer(data[KEYS.size : at]), self._partials.key_schema)
-            blocks = self._look(data, at)
-        except (struct.error, pa.ArrowException, OSError) as error:
+            blocks = _look(data, at)
+            if keys.num_rows > 8 * len(data):  # each is there once, so it takes a bit at least
+                raise PartialError(f"packed partials: {keys.num_rows} keys in {len(data)} bytes")
+            loaded = self._partials.load_keys(keys)
+        except (struct.error, SchemaError, pa.ArrowException, OSError, EOFError) as error:
             raise PartialError(f"packed partials: {error}") from error
         with self._lock:
-            if seal in self._seals:
+            if seal in self._taken:
                 raise PartialError(f"{seal.name(seals.PARTIALS)}: came twice")
-            self._blocks += blocks
-            self._parcels.append((self._handle.number_keys(self._partials.load_keys(keys)), data))
-            self._seals.add(seal)
+            self._check_time(blocks)
+            numbers = self._handle.number_keys(loaded)
+            self._blocks += [_Block(begin, len(self._taken), at, end, numbers, data) for begin, at, end in blocks]
+            self._taken.add(seal)
 
-    def _look(self, data: memoryview, at: int) -> list[tuple[int, int, int, int]]:
-        blocks: list[tuple[int, int, int, int]] = []
-        while at < len(data):
-            length, _, begin = BLOCK.unpack_from(data, at)
-            if blocks and begin < blocks[-1][0]:  # those of a band would not lie side by side
-                raise PartialError(
-                    f"packed partials: a block that begins at {begin} comes after one at {blocks[-1][0]}"
-                )
-            if not BLOCK.size <= length <= len(data) - at:
-                raise PartialError(f"packed partials: a block of {length} bytes where {len(data) - at} are left")
-            blocks.append((begin, len(self._parcels), at, at + length))
-            at += length
-        return blocks
+    def _check_time(self, blocks: list[tuple[int, int, int]]) -> None:
+        if self._finished:
+            raise ClosedError("all windows have been given: no partial can come any more")
+        for begin, _, _ in blocks[:1]:  # the others begin later
+            if self._partials.first_start(begin) < self._promised:
+                what, why = _native.LATE
+                raise PartialError(f"packed partials: __{what} = {begin} {why}")
 
-    def _windows(self, until: int | None, *, forget: bool = True) -> Iterator[pa.RecordBatch]:
-        """Take the parcels in, band by band, and give the windows that are complete on the way; then all others."""
+    def _windows(self, until: int | None) -> Iterator[pa.RecordBatch]:
+        """Join the parcels, band by band, and give the windows that are complete on the way; then all others."""
         with self._lock:
-            blocks, self._blocks = sorted(self._blocks), []
-        for begin, end in pairwise([*range(0, len(blocks), BAND_BLOCKS), len(blocks)]):
-            for number, own in groupby(sorted(blocks[begin:end], key=lambda b: b[1:]), key=lambda b: b[1]):
-                ranges = list(own)
-                self._join(number, ranges[0][2], ranges[-1][3])
-            if end < len(blocks):  # keys are not forgotten: the parcels know their numbers
-                after = blocks[end][0]
-                yield from super()._windows(after if until is None else min(after, until), forget=False)
-        self._parcels.clear()
-        yield from super()._windows(until, forget=forget)
+            self._finished = self._finished or until is None
+            if until is not None:
+                self._promised = max(self._promised, self._partials.first_start(until))
+        while (after := self._join_band()) is not None:
+            yield from super()._windows(after if until is None else min(after, until))
+        yield from super()._windows(until)
 
-    def _join(self, number: int, begin: int, end: int) -> None:
-        """Take in blocks of a parcel that lie side by side."""
-        numbers, data = self._parcels[number]
+    def _join_band(self) -> int | None:
+        """Join the earliest blocks; gives the time where the next one begins, None if there is none."""
         with self._lock:
-            try:
-                self._handle.add_packed(numbers, data[begin:end])
-            except _native.Fault as fault:
-                raise self._partials.partial_error(fault, None) from None
+            self._blocks.sort()  # quick: only those of new parcels are not in order
+            band = sorted(self._blocks[:BAND_BLOCKS], key=lambda block: (block.parcel, block.at))
+            for _, own in groupby(band, key=lambda block: block.parcel):
+                blocks = list(own)  # side by side: those of a parcel lie in the order of time
+                self._join(blocks[0].keys, blocks[0].data[blocks[0].at : blocks[-1].end])
+            del self._blocks[:BAND_BLOCKS]
+            return self._blocks[0].begin if self._blocks else None
+
+    def _join(self, keys: Any, blocks: memoryview) -> None:
+        try:
+            self._handle.add_packed(keys, blocks)
+        except _native.Fault as fault:
+            raise self._partials.partial_error(fault, None) from None
+
+    def _forget_keys(self) -> None:
+        if not self._blocks:  # their parcels know the keys by their numbers
+            super()._forget_keys()
+
+    def held(self) -> Iterator[pa.RecordBatch]:
+        """As `Combine.held`; what the parcels have is in it."""
+        while self._join_band() is not None:
+            pass
+        return super().held()
+
+
+def _look(data: memoryview, at: int) -> list[tuple[int, int, int]]:
+    """The blocks of a parcel: where their first slice begins, and from where to where they lie."""
+    if at > len(data):
+        raise PartialError(f"packed partials: the keys end at byte {at} of {len(data)}")
+    blocks: list[tuple[int, int, int]] = []
+    while at < len(data):
+        length, _, begin = BLOCK.unpack_from(data, at)
+        if blocks and begin < blocks[-1][0]:  # those of a band would not lie side by side
+            raise PartialError(f"packed partials: a block that begins at {begin} comes after one at {blocks[-1][0]}")
+        if not BLOCK.size <= length <= len(data) - at:
+            raise PartialError(f"packed partials: a block of {length} bytes where {len(data) - at} are left")
+        blocks.append((begin, at, at + length))
+        at += length
+    return blocks

@@ -211,7 +211,7 @@ class Combine:
         """Everything is in: give all windows that are left, as they are asked for."""
         return self._windows(None)
 
-    def _windows(self, until: int | None, *, forget: bool = True) -> Iterator[pa.RecordBatch]:
+    def _windows(self, until: int | None) -> Iterator[pa.RecordBatch]:
         plan = self._partials.plan
         while True:
             with self._lock:
@@ -221,8 +221,7 @@ class Combine:
                 except _native.Fault as fault:
                     raise self._partials.window_error(fault) from None
                 if wire is None:
-                    if forget:
-                        self._forget_keys()
+                    self._forget_keys()
                     return
             yield plan.finish(plan.typed(wire))
 
@@ -319,6 +318,11 @@ class _Partials:
         stream, position = (numbers.get(name or "", -1) for name in self.order)
         keys = len(self.query.key)
         return _native.FoldHandle(self.plan.window, columns, keys, self.plan.aggregates, stream, position, start)
+
+    def first_start(self, begin: int) -> int:
+        """The start of the first window that covers a slice; see csrc/edges.h."""
+        size, advance = self.plan.window
+        return 0 if begin < size else ((begin - size) // advance + 1) * advance
 
     # ---- rows ----
 
