@@ -6,8 +6,9 @@
     for windows in combine.finish():                              # those of Combine; or advance
         ...
 
-A parcel is bytes: its keys as an Arrow batch, once each, and blocks of partials in the order of time that refer to them
-(csrc/fold_pack.c). They take a quarter of the bytes of the Arrow columns, and no row of them is touched in Python.
+A parcel is bytes: a seal (seals.py), its keys as an Arrow batch, once each, and blocks of partials in the order of time
+that refer to them (csrc/fold_pack.c). They take a quarter of the bytes of the Arrow columns, and no row of them is
+touched in Python.
 
 A PackedCombine keeps the parcels as they are and takes blocks in by time, so that it works on little more than the open
 windows, which stay in the processor's cache.
@@ -15,7 +16,9 @@ windows, which stay in the processor's cache.
 
 from __future__ import annotations
 
+import secrets
 import struct
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pystream import _native
+from pystream import _native, seals
 from pystream.errors import ClosedError, PartialError, SchemaError
 from pystream.partials import MAX_BYTES, Combine, Folding
 
@@ -34,7 +37,8 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
-#: A parcel begins with the length of its keys, a block with its length, its rows and the beginning of its first slice.
+#: After the seal comes the length of the keys; a block begins with its length, its rows and where its first slice
+#: begins.
 KEYS = struct.Struct("<Q")
 BLOCK = struct.Struct("<IIQ")
 
@@ -49,7 +53,10 @@ Parcel = tuple[int, bytes]
 
 
 class PackedFold(Folding[Parcel]):
-    """A Folding that gives parcels. `shard_of` gives the shard, below `shards`, of each row of a batch of keys."""
+    """A Folding that gives parcels. `shard_of` gives the shard, below `shards`, of each row of a batch of keys.
+
+    Parcels are sealed with the number of `sender`, one of its own if none is given, and numbered for each shard.
+    """
 
     def __init__(
         self,
@@ -61,10 +68,13 @@ class PackedFold(Folding[Parcel]):
         shards: int = 1,
         shard_of: Callable[[pa.RecordBatch], NDArray[np.uint16]] | None = None,
         max_bytes: int = MAX_BYTES,
+        sender: int | None = None,
     ) -> None:
         super().__init__(query, schema, stream, position, max_bytes)
         if not 1 <= shards <= SHARDS_MAX:
             raise ValueError(f"shards must be between 1 and {SHARDS_MAX}, not {shards}")
+        self._sender = secrets.randbits(64) if sender is None else sender
+        self._sent: Counter[int] = Counter()  # parcels by shard
         self._shards = shards
         self._shard_of = shard_of or (lambda keys: np.zeros(keys.num_rows, np.uint16))
 
@@ -77,7 +87,9 @@ class PackedFold(Folding[Parcel]):
         ends = [0, *np.cumsum(np.bincount(shards, minlength=self._shards)).tolist()]
         for shard, blocks in self._handle.pack(shards, self._shards):
             own = ordered.slice(ends[shard], ends[shard + 1] - ends[shard]).serialize().to_pybytes()
-            yield shard, b"".join((KEYS.pack(len(own)), own, blocks))
+            seal = seals.Seal(shard, self._sent[shard], sender=self._sender)
+            self._sent[shard] += 1
+            yield shard, seals.sealed(seals.PARTIALS, seal, KEYS.pack(len(own)), own, blocks)
 
     def _checked(self, shards: NDArray[np.uint16], keys: int) -> NDArray[np.uint16]:
         """What `shard_of` gave, as C reads it."""
@@ -125,14 +137,14 @@ class PackedCombine(Combine):
         held: Iterable[pa.RecordBatch] = (),
     ) -> None:
         super().__init__(query, schema, stream, position, start, held)
-        self._taken = 0
+        self._taken: set[seals.Seal] = set()  # of all parcels so far
         self._blocks: list[_Block] = []
         self._band: list[_Range] = []  # being joined
         self._promised = start  # windows that start before this are given, or will be before anything else is joined
 
     def take(self, parcel: bytes) -> None:
-        """Take a parcel; nothing is read yet but its keys. One that comes too late is refused."""
-        data = memoryview(parcel).cast("B")
+        """Take a parcel; nothing is read yet but its keys. One that is damaged, late or here already is refused."""
+        seal, data = seals.opened(parcel, seals.PARTIALS)
         try:
             (length,) = KEYS.unpack_from(data)
             at = KEYS.size + length
@@ -141,17 +153,21 @@ class PackedCombine(Combine):
             if keys.num_rows > 8 * len(data):  # each is there once, so it takes a bit at least
                 raise PartialError(f"packed partials: {keys.num_rows} keys in {len(data)} bytes")
             loaded = self._partials.load_keys(keys)
-        except (struct.error, SchemaError, pa.ArrowException, OSError) as error:
+        except (struct.error, SchemaError, pa.ArrowException, OSError, EOFError) as error:
             raise PartialError(f"packed partials: {error}") from error
-        self._out.hold(lambda: self._take(loaded, data, blocks))
+        self._out.hold(lambda: self._take(seal, loaded, data, blocks))
 
     # Whoever calls what follows holds the outbox.
 
-    def _take(self, keys: pa.RecordBatch, data: memoryview, blocks: list[tuple[int, int, int]]) -> None:
+    def _take(
+        self, seal: seals.Seal, keys: pa.RecordBatch, data: memoryview, blocks: list[tuple[int, int, int]]
+    ) -> None:
+        if seal in self._taken:
+            raise PartialError(f"{seal.name(seals.PARTIALS)}: came twice")
         self._check_time(blocks)
         numbers = self._handle.number_keys(keys)
-        self._blocks += [_Block(begin, self._taken, at, end, numbers, data) for begin, at, end in blocks]
-        self._taken += 1
+        self._blocks += [_Block(begin, len(self._taken), at, end, numbers, data) for begin, at, end in blocks]
+        self._taken.add(seal)
 
     def _check_time(self, blocks: list[tuple[int, int, int]]) -> None:
         if self._finished:

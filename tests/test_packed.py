@@ -18,7 +18,7 @@ from streams import ALL, stream
 from test_partials import ORDER, TYPES, assert_same, batch_of, inputs_of, single, spread, table_of, tagged
 
 import pystream as ps
-from pystream import packed
+from pystream import packed, seals
 from pystream.packed import PackedCombine, PackedFold
 from pystream.queries import PAPER
 from pystream.sample import comments, smart_meters
@@ -174,9 +174,9 @@ def test_few_bytes():
 def test_rows_that_are_there_twice(column):
     query = ps.Query(ps.Window(10), None, {"x": ps.last(column)})
     row = tagged([pa.table({"ts": [3], "i": [5], "s": ["x"]})])
-    parcel = parcels_of(query, row, random.Random(0), folds=1)[0][1]
+    parcels = [parcels_of(query, row, random.Random(0), folds=1)[0][1] for _ in range(2)]
     with pytest.raises(ps.SchemaError, match="two rows have the same ts=3, stream=0, position=0"):
-        windows_of(query, row.schema, [parcel, parcel])
+        windows_of(query, row.schema, parcels)
 
 
 @pytest.fixture(scope="module")
@@ -189,20 +189,31 @@ def parcel() -> bytes:
 SCHEMA = tagged([stream(np.random.default_rng(8), 2, 40, keys=5)]).schema
 
 
+def body_of(parcel: bytes) -> bytearray:
+    return bytearray(parcel[seals.SIZE :])
+
+
+def forged(body: bytes) -> bytes:
+    """A parcel with these bytes in it, whose seal is right."""
+    return seals.sealed(seals.PARTIALS, seals.Seal(0), bytes(body))
+
+
 def test_parcels_that_are_cut_off(parcel):
     for length in (0, 5, 20, len(parcel) // 2, len(parcel) - 1):
         with pytest.raises(ps.PartialError):
             windows_of(QUERY, SCHEMA, [parcel[:length]])
+        with pytest.raises(ps.PartialError):
+            windows_of(QUERY, SCHEMA, [forged(body_of(parcel)[: min(length, len(parcel) - seals.SIZE - 1)])])
 
 
 def test_blocks_of_other_keys(parcel):
     """A key that is not among those of the parcel."""
-    (length,) = packed.KEYS.unpack_from(parcel)
+    bad = body_of(parcel)
+    (length,) = packed.KEYS.unpack_from(bad)
     at = packed.KEYS.size + length + packed.BLOCK.size
-    bad = bytearray(parcel)
     bad[at + 1] = 200  # the least place of a key
     whole = PackedCombine(QUERY, SCHEMA, **ORDER)
-    whole.take(bytes(bad))
+    whole.take(forged(bad))
     with pytest.raises(ps.PartialError, match="packed partials: __pack is not what packing gives"):
         list(whole.finish())
     with pytest.raises(ps.ClosedError):
@@ -215,11 +226,13 @@ def test_blocks_that_are_not_in_the_order_of_time():
     for row in range(2):
         fold = PackedFold(query, batch.schema)
         ((_, parcel),) = [*fold.add(batch.slice(row, 1)), *fold.finish()]
-        keys = packed.KEYS.size + packed.KEYS.unpack_from(parcel)[0]
-        blocks.append(parcel[keys:])
-    assert windows_of(query, batch.schema, [parcel[:keys] + blocks[0] + blocks[1]])["n"].to_pylist() == [1, 1]
+        body = body_of(parcel)
+        keys = packed.KEYS.size + packed.KEYS.unpack_from(body)[0]
+        blocks.append(body[keys:])
+    both = forged(body[:keys] + blocks[0] + blocks[1])
+    assert windows_of(query, batch.schema, [both])["n"].to_pylist() == [1, 1]
     with pytest.raises(ps.PartialError, match="begins at 0 comes after one at 30"):
-        windows_of(query, batch.schema, [parcel[:keys] + blocks[1] + blocks[0]])
+        windows_of(query, batch.schema, [forged(body[:keys] + blocks[1] + blocks[0])])
 
 
 @pytest.mark.usual_sizes
@@ -229,27 +242,32 @@ def test_blocks_of_as_many_rows_as_there_is_room_for(rows, counted):
     query, batch = ps.Query(ps.Window(10), "k", {"n": ps.count()}), pa.record_batch({"ts": [3], "k": [1]})
     fold = PackedFold(query, batch.schema)
     ((_, parcel),) = [*fold.add(batch), *fold.finish()]
-    (length,) = packed.KEYS.unpack_from(parcel)
-    at, bad = packed.KEYS.size + length, bytearray(parcel)
-    size, _, begin = packed.BLOCK.unpack_from(parcel, at)
+    bad = body_of(parcel)
+    at = packed.KEYS.size + packed.KEYS.unpack_from(bad)[0]
+    size, _, begin = packed.BLOCK.unpack_from(bad, at)
     packed.BLOCK.pack_into(bad, at, size, rows, begin)
     if counted:
-        assert windows_of(query, batch.schema, [bytes(bad)])["n"].to_pylist() == [counted]
+        assert windows_of(query, batch.schema, [forged(bad)])["n"].to_pylist() == [counted]
         return
     with pytest.raises(ps.PartialError, match="packed partials"):
-        windows_of(query, batch.schema, [bytes(bad)])
+        windows_of(query, batch.schema, [forged(bad)])
 
 
 @settings(max_examples=settings().max_examples * 4)
 @given(data=st.data())
 def test_whatever_the_bytes_nothing_crashes(parcel, data):
-    (length,) = packed.KEYS.unpack_from(parcel)
-    bad = bytearray(parcel)
+    bad = body_of(parcel)
+    (length,) = packed.KEYS.unpack_from(bad)
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(packed.KEYS.size + length, len(bad) - 1))
         bad[at] = data.draw(st.integers(0, 255))
-    with suppress(ps.PystreamError):  # most changes are noticed; others are only other numbers
-        windows_of(QUERY, SCHEMA, [bytes(bad)])
+    with suppress(ps.PystreamError):  # most changes are noticed; others, under a right seal, are only other numbers
+        windows_of(QUERY, SCHEMA, [forged(bad)])
+
+
+def test_a_parcel_that_comes_twice(parcel):
+    with pytest.raises(ps.PartialError, match="shard 0, partials, between fold and combine, number 0: came twice"):
+        windows_of(QUERY, SCHEMA, [parcel, parcel])
 
 
 @pytest.mark.parametrize("step", ["pack", "take", "windows"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,7 +107,7 @@ def _on_spark(query: str, data: Path, out: Path) -> tuple[int, int]:
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    engine = importlib.import_module("pystream.spark")
+    engine, causes = (importlib.import_module(f"pystream.spark{name}") for name in ("", ".causes"))
     files = sorted(f for f in data.rglob("*.parquet") if not f.name.startswith((".", "_")))
     if not files:
         raise PystreamError(f"{data}: no parquet files")
@@ -116,7 +117,7 @@ def _on_spark(query: str, data: Path, out: Path) -> tuple[int, int]:
         result = engine.aggregate_files(spark, PAPER[query].query, files, *_order_columns(files[0]))
         table = result.toArrow().sort_by([(name, "ascending") for name in ("ts", *PAPER[query].query.key)])
     except PySparkException as error:
-        raise PystreamError(_cause(str(error))) from error
+        raise PystreamError(causes.cause_of(error)) from error
     finally:
         if running is None:
             spark.stop()
@@ -129,9 +130,3 @@ def _order_columns(file: Path) -> tuple[str, str]:
     """What says which stream a row belongs to, and where in it: a column, or the file and the place in it."""
     columns = {*pq.read_schema(file).names, *(folder.split("=")[0] for folder in file.parts[:-1] if "=" in folder)}
     return STREAM if STREAM in columns else "__file", POSITION if POSITION in columns else "__row"
-
-
-def _cause(message: str) -> str:
-    """The line of Spark's report that says what went wrong: the error of an executor's Python, if it was one."""
-    raised = re.findall(r"^pystream\.errors\.\w+: (.+)$", message, re.MULTILINE)
-    return str(raised[-1] if raised else message.strip().splitlines()[0])

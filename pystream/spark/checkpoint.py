@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
 from pystream.errors import PystreamError
+from pystream.spark.causes import cause_of
 from pystream.spark.parcels import STATE
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ class Checkpoint:
         self.path = path
         self._spark = spark
         java: Any = spark  # Spark has no other door to its file systems than its Java side
-        self._jvm = java._jvm  # noqa: SLF001
+        self._jvm, self._gateway = java._jvm, java._sc._gateway  # noqa: SLF001
         self._root = self._jvm.org.apache.hadoop.fs.Path(path)
         self._files = self._root.getFileSystem(java._jsparkSession.sessionState().newHadoopConf())  # noqa: SLF001
 
@@ -44,27 +47,49 @@ class Checkpoint:
             )
 
     def states(self) -> DataFrame:
-        """The states of the shards, one row each, with the columns of STATE."""
+        """The states of the shards, one row each, with the columns of STATE and the shard's label."""
         operators = self._spark.read.format("state-metadata").load(self.path).where(f"operatorName = '{OPERATOR}'")
         found = []
         for row in operators.select("operatorId").collect():
             states = self._spark.read.format("statestore").option("operatorId", row[0]).load(self.path)
-            states = states.select("value.groupState.*")
-            found += [states] if states.columns == list(STATE) else []
+            held = states.select("value.groupState.*", "key.*")
+            found += [held] if held.columns == [*STATE, "shard"] else []
         if len(found) != 1:
             raise PystreamError(f"{self.path} has {len(found)} streaming aggregates of pystream in it, not one")
         return found[0]
 
     def end(self) -> None:
         """Make sure that no query goes on from here. Doing it again changes nothing."""
-        file = self._path("metadata")
-        stream = self._files.open(file)
-        text = bytes(stream.readAllBytes()).decode()
-        stream.close()
-        if not text.startswith(ENDED):
-            out = self._files.create(file, True)
-            out.write(f"{ENDED} {text}".encode())
+        try:
+            stream = self._files.open(self._path("metadata"))
+            text = bytes(stream.readAllBytes()).decode()
+            stream.close()
+            if not text.startswith(ENDED):
+                self._replace("metadata", f"{ENDED} {text}")
+        except Py4JJavaError as error:
+            raise PystreamError(
+                f"{self.path}: finish could not mark the checkpoint as ended: {cause_of(error)}; nothing has changed, "
+                "call it again once that is mended"
+            ) from error
+
+    def _replace(self, name: str, text: str) -> None:
+        """Put a file in the place of another: there is never half a one."""
+        hidden, file = self._path(f".{name}.ended.tmp"), self._path(name)
+        try:
+            out = self._files.create(hidden, True)
+            out.write(text.encode())
             out.close()
+            rename = getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
+            how = self._gateway.new_array(rename, 1)
+            how[0] = rename.OVERWRITE
+            self._context().rename(hidden, file, how)
+        finally:
+            self._files.delete(hidden, False)
+
+    def _context(self) -> Any:
+        """Hadoop's other view of file systems, the only one that puts a file in the place of another at once."""
+        of = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext
+        return of(self._files.getUri(), self._files.getConf())
 
     def _last(self, log: str) -> int:
         """The number of the last micro-batch in a log, -1 if there is none."""

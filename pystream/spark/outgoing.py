@@ -7,12 +7,16 @@ count a twentieth of the bytes is left, and it takes less time than to compress 
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream.spark.parcels import from_bytes, to_view
+from pystream import seals
+from pystream.errors import PartialError
+from pystream.seals import Seal
+from pystream.spark.parcels import table_of, to_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,8 +30,17 @@ COMPRESSION = "lz4" if pa.Codec.is_available("lz4") else None
 NARROW = (pa.uint8(), pa.uint16(), pa.uint32())
 
 
-def sealed(batch: pa.RecordBatch) -> Iterator[memoryview]:
-    """The rows of a result, whose first column is the windows' start, in parts of PART_BYTES, about, or less."""
+def sent(batches: Iterable[pa.RecordBatch], shard: int) -> list[bytes]:
+    """The rows of a shard's results, whose first column is the windows' start, in parts of PART_BYTES, about, or less.
+
+    Parts are numbered and know how many they are.
+    """
+    bodies = [body for batch in batches for body in _bodies(batch)]
+    seal = Seal(shard, total=len(bodies), sender=secrets.randbits(64))
+    return [seals.sealed(seals.RESULTS, seal._replace(number=i), body) for i, body in enumerate(bodies)]
+
+
+def _bodies(batch: pa.RecordBatch) -> Iterator[memoryview]:
     starts, *others = batch.columns
     arrays = [pc.run_end_encode(starts), *map(_narrowed, others)]
     narrow = pa.RecordBatch.from_arrays(arrays, batch.schema.names)
@@ -35,13 +48,29 @@ def sealed(batch: pa.RecordBatch) -> Iterator[memoryview]:
     return (to_view(narrow.slice(i, rows), COMPRESSION) for i in range(0, batch.num_rows, rows))
 
 
-def opened(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows, in this schema, of parts that are in the first column."""
+def arrived(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows, in this schema, of parts that are in the first column; in the end no part may be missing."""
+    due: dict[int, tuple[int, Seal]] = {}  # by sender: how many parts have come, and the first of them
     for batch in batches:
         for part in batch.column(0).drop_null():
-            for narrow in from_bytes(part.as_buffer()).to_batches():
-                arrays = [_widened(c, f.type) for c, f in zip(narrow.columns, schema, strict=True)]
-                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            seal, body = seals.opened(part.as_buffer(), seals.RESULTS)
+            come, first = due.setdefault(seal.sender, (0, seal))
+            if seal != first._replace(number=come) or come == seal.total:
+                raise PartialError(f"{seal.name(seals.RESULTS)}: part {come} of {first.total} should have come")
+            due[seal.sender] = come + 1, first
+            yield from _rows(seal, body, schema)
+    for come, seal in due.values():
+        if come != seal.total:
+            raise PartialError(f"{seal.name(seals.RESULTS)}: only {come} of {seal.total} parts have come")
+
+
+def _rows(seal: Seal, body: memoryview, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for narrow in table_of(seals.RESULTS, seal, body).to_batches():
+        try:
+            arrays = [_widened(c, f.type) for c, f in zip(narrow.columns, schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        except (ValueError, pa.ArrowException) as error:
+            raise PartialError(f"{seal.name(seals.RESULTS)}: damaged, {error}") from error
 
 
 def _narrowed(array: pa.Array) -> pa.Array:

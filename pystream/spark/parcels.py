@@ -5,23 +5,29 @@ the bits that it was. Where the query allows, rows are folded first, and packed 
 (pystream/packed.py).
 
 A key belongs to one shard; a shard sees only its own rows, but the marks of all: with every micro-batch each partition
-tells each shard the least and the greatest timestamp it has of every stream.
+tells each shard the least and the greatest timestamp it has of every stream, and how many parcels it has sent.
+
+All of it is sealed (pystream/seals.py): a parcel that is damaged, lost or there twice is an error, not another result.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import secrets
+import struct
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from pystream import snapshot
-from pystream.errors import DisorderError, PystreamError, SchemaError
+from pystream import seals, snapshot
+from pystream.errors import DisorderError, PystreamError, SchemaError, SnapshotError
 from pystream.packed import PackedFold, Parcel
 from pystream.plan import Plan
+from pystream.seals import Kind, Seal
 from pystream.spark.phases import by_shard, shard_labels, shards_of
 
 if TYPE_CHECKING:
@@ -37,16 +43,17 @@ HELD_BYTES = 1 << 25
 GATHER_ROWS = 1 << 16
 
 #: The form of states; a checkpoint of another one is refused.
-FORMAT = 3
+FORMAT = 4
 
 #: Where a description has the schema of the rows as Arrow writes it, which may differ from version to version.
 SCHEMA = "schema"
 
 MARKS = ["stream", "least", "greatest"]
-PARCELS = pa.schema(
-    [("shard", pa.int32()), ("rows", pa.binary()), ("rows_in", pa.int64()), ("marks", pa.binary())],
-)
+MARKS_SCHEMA = pa.schema([(name, pa.int64()) for name in MARKS])
+PARCELS = pa.schema([("shard", pa.int32()), ("rows", pa.binary()), ("marks", pa.binary())])
 
+#: In front of the marks: how many rows the partition had, which it tells one shard only.
+ROWS_IN = struct.Struct("<Q")
 
 #: The columns of a state. Few, because Spark generates code for each of them with every task.
 STATE = {"layout": "string", "body": "binary"}
@@ -73,14 +80,48 @@ class Saved(NamedTuple):
     frontier: int = -1  # windows that end here or before have been given; -1: none yet
     rows_late: int = 0  # dropped so far
 
-    def to_state(self) -> tuple[str, bytes]:
-        """The columns of STATE."""
-        return self.layout, to_bytes(pa.RecordBatch.from_pylist([self._asdict()], BODY))
+    def to_state(self, shard: int) -> tuple[str, bytes]:
+        """The columns of STATE. The seal of the body covers the layout, too."""
+        body = to_view(pa.RecordBatch.from_pylist([self._asdict()], BODY))
+        return self.layout, seals.sealed(seals.STATE, Seal(shard), body, also=self.layout.encode())
 
     @classmethod
-    def of_state(cls, layout: str, body: bytes) -> Saved:
-        """The way back."""
-        return cls(layout, **from_bytes(body).to_pylist()[0])
+    def of_state(cls, own: Layout, shard: int, layout: str, body: bytes) -> Saved:
+        """The way back, if it is the state of a shard of this layout."""
+        own.check(layout)
+        seal, data = seals.opened(body, seals.STATE, shard, also=layout.encode())
+        rows = table_of(seals.STATE, seal, data, BODY).to_pylist()
+        if len(rows) != 1 or any(value is None for value in rows[0].values()):
+            raise SnapshotError(f"{seal.name(seals.STATE)}: damaged, it is not one row without nulls")
+        saved = cls(layout, **rows[0])
+        if saved.start < 0 or saved.frontier < -1 or saved.rows_late < 0:
+            raise SnapshotError(f"{seal.name(seals.STATE)}: damaged, a number is negative")
+        return saved
+
+    def latest_of(self, shard: int) -> dict[int, int]:
+        """The streams and their latest timestamps."""
+        try:
+            pairs = json.loads(self.latest)
+            if all(type(n) is int for pair in pairs for n in pair):
+                return dict(pairs)
+        except (TypeError, ValueError, RecursionError):
+            pass
+        raise SnapshotError(f"{Seal(shard).name(seals.STATE)}: damaged, its timestamps are not readable")
+
+
+def described(layout: str) -> dict[str, Any]:
+    """What a state says of itself, if it is of a form that this pystream reads."""
+    try:
+        found = json.loads(layout)
+        form = found["format"]
+    except (TypeError, KeyError, ValueError, RecursionError) as error:
+        raise SnapshotError(f"the checkpoint is damaged: a state does not say what it is of: {error}") from error
+    if form != FORMAT:
+        raise PystreamError(
+            f"the checkpoint was written by another version of pystream, in format {form}; this one reads format "
+            f"{FORMAT}: end the query with that version (pystream.spark.finish), or begin with a new checkpoint"
+        )
+    return dict(found)
 
 
 @dataclass(frozen=True)
@@ -112,9 +153,12 @@ class Layout:
     @classmethod
     def of(cls, query: Query, description: str) -> Layout:
         """The layout of a saved state, if it is that of this query."""
-        saved = json.loads(description)
-        types = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(saved[SCHEMA])))
-        layout = cls(query, types, saved["stream"], saved["position"], saved["shards"])
+        saved = described(description)
+        try:
+            types = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(saved[SCHEMA], validate=True)))
+            layout = cls(query, types, saved["stream"], saved["position"], saved["shards"])
+        except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as error:
+            raise SnapshotError(f"the checkpoint is damaged, or of another query: {error}") from error
         layout.check(description)
         return layout
 
@@ -142,7 +186,7 @@ class Layout:
         """Refuse the state of another query."""
         if saved == self.description:
             return
-        before, now = json.loads(saved), json.loads(self.description)
+        before, now = described(saved), described(self.description)
         for name in now | before:
             if name != SCHEMA and before.get(name) != now.get(name):
                 raise PystreamError(
@@ -167,10 +211,17 @@ def to_view(table: pa.Table | pa.RecordBatch, compression: str | None = None) ->
     return memoryview(sink.getvalue())
 
 
-def from_bytes(blob: Any) -> pa.Table:
-    """The table of `to_bytes`."""
-    with pa.ipc.open_stream(blob) as reader:
-        return reader.read_all()
+def table_of(kind: Kind, seal: Seal, body: Any, schema: pa.Schema | None = None) -> pa.Table:
+    """The table that `to_view` wrote, of this schema (None: any), once it is known to be sound."""
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+    except (OSError, pa.ArrowException) as error:
+        raise kind.error(f"{seal.name(kind)}: damaged, {error}") from error
+    if schema is not None and not table.schema.equals(schema):
+        raise kind.error(f"{seal.name(kind)}: damaged, its columns are {table.schema.names}, not {schema.names}")
+    return table
 
 
 # ---- packing ----
@@ -179,17 +230,21 @@ def from_bytes(blob: Any) -> pa.Table:
 def pack(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Put the rows of a partition into parcels by shard; the last one of each shard carries the marks."""
     labels = shard_labels(layout.shards)
-    bag, marks, rows_in = _Bag(layout), [], 0
+    bag, marks, rows_in, sent = _Bag(layout), [], 0, Counter[int]()
     for gathered in _gathered(batches):
         rows = _checked(layout, gathered)
         marks.append(_marks(layout, rows))
         rows_in += rows.num_rows
-        yield from (_parcel(labels[shard], part) for shard, part in bag.add(rows))
+        for shard, part in bag.add(rows):
+            sent[shard] += 1
+            yield _parcel(labels[shard], part)
     if marks:
-        merged = to_bytes(merged_marks(marks))
+        merged = to_view(merged_marks(marks))
         rest = dict(bag.rest())
         for shard, label in enumerate(labels):
-            yield _parcel(label, rest.get(shard), 0 if shard else rows_in, merged)
+            seal = Seal(shard, 0, sent[shard] + (shard in rest), bag.sender)
+            told = seals.sealed(seals.MARKS, seal, ROWS_IN.pack(0 if shard else rows_in), merged)
+            yield _parcel(label, rest.get(shard), told)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -214,6 +269,7 @@ class _Bag:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+        self.sender = secrets.randbits(64)
         self._fold = None
         if layout.packs:
             self._fold = PackedFold(
@@ -223,7 +279,9 @@ class _Bag:
                 shards=layout.shards,
                 shard_of=lambda keys: shards_of(keys, layout.query.key, layout.shards),
                 max_bytes=HELD_BYTES,
+                sender=self.sender,
             )
+        self._sent: Counter[int] = Counter()  # parcels of rows by shard
         self._rows: list[pa.RecordBatch] = []
         self._bytes = 0
 
@@ -242,11 +300,49 @@ class _Bag:
         rows, self._rows, self._bytes = self._rows, [], 0
         shards = list(range(self._layout.shards))
         parts = by_shard(pa.concat_batches(rows), self._layout.query.key, shards) if rows else ()
-        return [(shard, to_bytes(part)) for shard, part in parts]
+        return [(shard, self._sealed(shard, part)) for shard, part in parts]
+
+    def _sealed(self, shard: int, rows: pa.RecordBatch) -> bytes:
+        seal = Seal(shard, self._sent[shard], sender=self.sender)
+        self._sent[shard] += 1
+        return seals.sealed(seals.ROWS, seal, to_view(rows))
 
 
-def _parcel(label: int, rows: bytes | None, rows_in: int = 0, marks: bytes | None = None) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"shard": label, "rows": rows, "rows_in": rows_in, "marks": marks}], PARCELS)
+def _parcel(label: int, rows: bytes | None, marks: bytes | None = None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"shard": label, "rows": rows, "marks": marks}], PARCELS)
+
+
+class Told(NamedTuple):
+    """What a partition tells a shard of itself."""
+
+    seal: Seal  # `total` is how many parcels it has sent
+    rows_in: int
+    marks: pa.Table
+
+    @classmethod
+    def of(cls, blob: bytes, shard: int) -> Told:
+        """What is in the bytes of the column `marks`."""
+        seal, body = seals.opened(blob, seals.MARKS, shard)
+        if len(body) < ROWS_IN.size:
+            raise seals.MARKS.error(f"{seal.name(seals.MARKS)}: damaged, {len(body)} bytes")
+        marks = table_of(seals.MARKS, seal, body[ROWS_IN.size :], MARKS_SCHEMA)
+        if any(column.null_count for column in marks.columns):
+            raise seals.MARKS.error(f"{seal.name(seals.MARKS)}: damaged, there are nulls")
+        return cls(seal, ROWS_IN.unpack_from(body)[0], marks)
+
+
+def check_complete(shard: int, told: list[Told], sent: list[Seal]) -> None:
+    """Refuse parcels that are there twice or not at all, by what the partitions have told of them."""
+    counts = {one.seal.sender: one.seal.total for one in told}
+    total = sum(one.seal.total for one in told)
+    if told and len(counts) == len(told) and total == len(sent):
+        want = {(sender, number) for sender, count in counts.items() for number in range(count)}
+        if want == {(seal.sender, seal.number) for seal in sent}:
+            return
+    raise seals.MARKS.error(
+        f"shard {shard}, between partition and shard: parcels are missing or came twice: {len(told)} partitions say "
+        f"that they sent {total}, {len(sent)} have come"
+    )
 
 
 def _checked(layout: Layout, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -289,5 +385,5 @@ def _extremes(streams: pa.Array, ts: pa.Array) -> pa.Table:
 
 def merged_marks(marks: list[pa.Table]) -> pa.Table:
     """Of every stream the least and the greatest of all."""
-    table = pa.concat_tables(marks).group_by("stream", use_threads=False)
+    table = pa.concat_tables([MARKS_SCHEMA.empty_table(), *marks]).group_by("stream", use_threads=False)
     return table.aggregate([("least", "min"), ("greatest", "max")]).rename_columns(MARKS)

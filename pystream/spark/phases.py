@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pystream.errors import PystreamError
+from pystream.errors import PartialError
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine
 from pystream.plan import Plan
@@ -93,7 +94,7 @@ class Phases:
         """Make what combines the partial aggregates of some keys, or the rows of some windows from `start` on."""
         return Combine(self.query, self.schema, self.stream, self.position, start)
 
-    def packed(self, batches: Iterator[pa.RecordBatch], labels: list[int]) -> Iterator[pa.RecordBatch]:
+    def packed(self, batches: Iterator[pa.RecordBatch], labels: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """Phase 1, in a task: fold rows, give packed shards."""
         settle()
         fold = self.fold(len(labels))
@@ -113,14 +114,15 @@ class Phases:
             yield to_spark(out)
 
 
-def shard_labels(shards: int) -> list[int]:
+@cache
+def shard_labels(shards: int) -> tuple[int, ...]:
     """A label for each shard, such that Spark's hash sends each to a partition of its own, and none stays empty."""
     labels: dict[int, int] = {}
     for label in range(100 * shards):
         labels.setdefault(_sparks_hash(label) % shards, label)
         if len(labels) == shards:
             break
-    return [labels.get(i, i) for i in range(shards)]
+    return tuple(labels.get(i, i) for i in range(shards))
 
 
 def _sparks_hash(value: int) -> int:
@@ -138,7 +140,7 @@ def _rotated(value: int, bits: int) -> int:
     return (value << bits | value >> 32 - bits) & WORD
 
 
-def by_shard(batch: pa.RecordBatch, key: Sequence[str], labels: list[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def by_shard(batch: pa.RecordBatch, key: Sequence[str], labels: Sequence[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of each shard that has some, with its label; rows with equal keys are in the same one."""
     ordered, ends = batch, [0, batch.num_rows]
     if len(labels) > 1:
@@ -160,18 +162,22 @@ def _chunks(label: int, packed: bytes) -> pa.RecordBatch:
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-    """The bytes whose chunks are in these batches, in any order."""
+    """The bytes whose chunks are in these batches, in any order; whether they are right their seal tells."""
     waiting: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
     for batch in batches:
         rows = (batch.column(name).to_pylist() for name in ("batch", "chunk", "chunks", "bytes"))
         for number, chunk, chunks, part in zip(*rows, strict=True):
+            if part is None or chunk is None or chunks is None or not 0 <= chunk < chunks or chunk in waiting[number]:
+                raise PartialError(
+                    f"partials, between fold and combine: chunk {chunk} of {chunks} is damaged or came twice"
+                )
             parts = waiting[number]
             parts[chunk] = part
             if len(parts) == chunks:
-                yield b"".join(parts[i] for i in range(chunks))
+                yield b"".join(part for _, part in sorted(parts.items()))
                 del waiting[number]
     if waiting:
-        raise PystreamError(f"chunks of {len(waiting)} batches of partial aggregates are missing")
+        raise PartialError(f"partials, between fold and combine: chunks of {len(waiting)} parcels are missing")
 
 
 def shards_of(batch: pa.RecordBatch, key: Sequence[str], shards: int) -> NDArray[np.uint16]:

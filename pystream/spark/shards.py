@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pystream import seals
 from pystream.errors import DisorderError, PystreamError
-from pystream.spark.parcels import Layout, Saved, from_bytes, merged_marks, ticks
+from pystream.spark.parcels import Layout, Saved, Told, check_complete, merged_marks, table_of, ticks
 from pystream.spark.windows import windows_of
 
 if TYPE_CHECKING:
@@ -36,33 +37,42 @@ class Step(NamedTuple):
 class Shard:
     """One shard in one micro-batch: its state before, and what the rows do to it."""
 
-    def __init__(self, layout: Layout, saved: Saved | None) -> None:
+    def __init__(self, layout: Layout, number: int, saved: Saved | None) -> None:
         self.layout = layout
+        self.number = number
         self.saved = saved or Saved(layout.description)
         layout.check(self.saved.layout)
-        self.latest: dict[int, int] = dict(json.loads(self.saved.latest))
+        self.latest = self.saved.latest_of(number)
 
-    def step(self, parcels: Iterable[bytes], marks: Iterable[bytes], rows_in: int) -> Step:
-        """Take a micro-batch: the shard's parcels, the marks of all partitions, and how many rows the parcels have."""
-        extremes = merged_marks([from_bytes(mark) for mark in marks])
-        packed = list(parcels) if self.layout.packs else []
-        tables, late = self._in_time([] if packed else [from_bytes(parcel) for parcel in parcels], extremes)
+    def step(self, parcels: Iterable[bytes], marks: Iterable[bytes]) -> Step:
+        """Take a micro-batch: the shard's parcels, and the marks of all partitions."""
+        told, sent = [Told.of(blob, self.number) for blob in marks], list(parcels)
+        kind = seals.PARTIALS if self.layout.packs else seals.ROWS
+        check_complete(self.number, told, [seals.head(parcel, kind, self.number) for parcel in sent])
+        extremes = merged_marks([one.marks for one in told])
+        packed = sent if self.layout.packs else []
+        tables, late = self._in_time([] if packed else [self._rows_of(parcel) for parcel in sent], extremes)
         for stream, greatest in zip(extremes["stream"].to_pylist(), extremes["greatest"].to_pylist(), strict=True):
             self.latest[stream] = max(greatest, self._bound(stream))
         frontier = self._frontier()
-        windows = windows_of(self.layout, self.saved)
+        windows = windows_of(self.layout, self.number, self.saved)
         out = windows.advance(packed or tables, frontier)
         saved = windows.saved()._replace(
             latest=json.dumps(sorted(self.latest.items())),
             frontier=frontier,
             rows_late=self.saved.rows_late + late,
         )
-        numbers = rows_in, late, _rows(out), windows.held, max(self.latest.values()), frontier
+        rows_in = sum(one.rows_in for one in told)
+        numbers = rows_in, late, _rows(out), windows.held, max(self.latest.values(), default=-1), frontier
         return Step(saved, out, dict(zip(COUNTS, numbers, strict=True)))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The windows that are still open, as if all streams ended here."""
-        yield from windows_of(self.layout, self.saved).finish()
+        yield from windows_of(self.layout, self.number, self.saved).finish()
+
+    def _rows_of(self, parcel: bytes) -> pa.Table:
+        seal, body = seals.opened(parcel, seals.ROWS, self.number)
+        return table_of(seals.ROWS, seal, body, self.layout.schema)
 
     def _bound(self, stream: int) -> int:
         """What a stream may not fall below."""

@@ -25,9 +25,9 @@ from pystream.partials import Fold
 from pystream.plan import Plan
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
 from pystream.spark.columns import columns_used, order_columns
-from pystream.spark.outgoing import opened, sealed
+from pystream.spark.outgoing import arrived, sent
 from pystream.spark.parcels import PARCELS, STATE, Layout, Saved, pack
-from pystream.spark.phases import SHARDS_MAX
+from pystream.spark.phases import SHARDS_MAX, shard_labels
 from pystream.spark.shards import COUNTS, Shard
 from pystream.spark.types import result_schema, results, to_spark
 from pystream.spark.workers import settle
@@ -149,26 +149,26 @@ def _open(layout: Layout) -> Callable[[Batches], Batches]:
 
     def rows(batches: Batches) -> Batches:
         settle()
-        return map(to_spark, opened(batches, schema))
+        return map(to_spark, arrived(batches, schema))
 
     return rows
 
 
 def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator[Any]]:
-    def step(_key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
+    def step(key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
         import pandas as pd  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
 
         settle()
+        number = shard_labels(layout.shards).index(key[0])
         parcels: list[bytes] = []
         marks: list[bytes] = []
-        rows_in = 0
         for frame in frames:
             parcels.extend(frame["rows"].dropna())
             marks.extend(frame["marks"].dropna())
-            rows_in += int(frame["rows_in"].sum())
-        done = Shard(layout, Saved.of_state(*state.get) if state.exists else None).step(parcels, marks, rows_in)
-        state.update(done.saved.to_state())
-        rows = [part for batch in done.rows for part in sealed(batch)]
+        saved = Saved.of_state(layout, number, *state.get) if state.exists else None
+        done = Shard(layout, number, saved).step(parcels, marks)
+        state.update(done.saved.to_state(number))
+        rows = sent(done.rows, number)
         yield pd.DataFrame({"rows": [None, *rows], "counts": [[*done.counts.values()], *[None] * len(rows)]})
 
     return step
@@ -200,11 +200,11 @@ def finish(started: StreamingQuery | str, query: Query, spark: SparkSession | No
     checkpoint = Checkpoint(session, path)
     checkpoint.check_whole()
     states = checkpoint.states()
-    heads = states.select("layout").collect()
+    heads = states.select("layout", "shard").collect()
     if not heads:
         raise PystreamError(f"{path}: no row has come in here, so there is nothing to finish")
     layout = Layout.of(query, heads[0][0])
-    if len(heads) != layout.shards:
+    if sorted(head[1] for head in heads) != sorted(shard_labels(layout.shards)):
         raise PystreamError(f"{path}: {len(heads)} of {layout.shards} shards are there")
     checkpoint.end()
     return results(states, _rest(layout), layout.query, layout.schema)
@@ -214,6 +214,7 @@ def _rest(layout: Layout) -> Callable[[Batches], Batches]:
     def rest(batches: Batches) -> Batches:
         for batch in batches:
             for state in batch.to_pylist():
-                yield from map(to_spark, Shard(layout, Saved.of_state(**state)).finish())
+                number = shard_labels(layout.shards).index(state.pop("shard"))
+                yield from map(to_spark, Shard(layout, number, Saved.of_state(layout, number, **state)).finish())
 
     return rest

@@ -20,11 +20,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream import snapshot
+from pystream import seals, snapshot
 from pystream.errors import SchemaError
 from pystream.operator import Operator
 from pystream.packed import PackedCombine
-from pystream.spark.parcels import Layout, Saved, from_bytes, ticks, to_bytes
+from pystream.seals import Seal
+from pystream.spark.parcels import Layout, Saved, table_of, ticks, to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,18 +55,18 @@ class Windows(Protocol):
         """All windows that are open, as if nothing more came."""
 
 
-def windows_of(layout: Layout, saved: Saved) -> Windows:
-    """The windows in a state."""
-    return Folded(layout, saved) if layout.folds else Ordered(layout, saved)
+def windows_of(layout: Layout, shard: int, saved: Saved) -> Windows:
+    """The windows in a shard's state."""
+    return Folded(layout, shard, saved) if layout.folds else Ordered(layout, shard, saved)
 
 
 class Folded:
     """Windows out of partials."""
 
-    def __init__(self, layout: Layout, saved: Saved) -> None:
+    def __init__(self, layout: Layout, shard: int, saved: Saved) -> None:
         self._before = saved
         self._partials: list[pa.RecordBatch] = []
-        held = from_bytes(saved.windows).to_batches() if saved.windows else []
+        held = table_of(seals.STATE, Seal(shard), saved.windows).to_batches() if saved.windows else []
         self._combine = PackedCombine(layout.query, layout.schema, *layout.place, start=saved.start, held=held)
         self._layout = layout
 
@@ -102,11 +103,13 @@ class Folded:
 class Ordered:
     """Windows of user code."""
 
-    def __init__(self, layout: Layout, saved: Saved) -> None:
+    def __init__(self, layout: Layout, shard: int, saved: Saved) -> None:
         self._layout = layout
         self._before = saved
         self._snapshot = saved.windows
-        self._waiting = from_bytes(saved.pending) if saved.pending else layout.schema.empty_table()
+        self._waiting = layout.schema.empty_table()
+        if saved.pending:
+            self._waiting = table_of(seals.STATE, Seal(shard), saved.pending, layout.schema)
 
     def advance(self, parcels: list[Any], frontier: int) -> list[pa.RecordBatch]:
         """Put the rows below the frontier into the windows."""

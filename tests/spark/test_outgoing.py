@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark.outgoing import PART_BYTES, opened, sealed
+from pystream.spark.outgoing import PART_BYTES, arrived, sent
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 
 
-def arrived(batch: pa.RecordBatch, *, most: int | None = None) -> pa.Table:
-    parts = [bytes(part) for part in sealed(batch)]
+def there(batch: pa.RecordBatch, *, most: int | None = None) -> pa.Table:
+    parts = sent([batch], 3)
     assert most is None or all(len(part) <= most for part in parts)
-    sent = pa.record_batch([pa.array([None, *parts, None], pa.binary())], ["rows"])
-    return pa.Table.from_batches(opened([sent], batch.schema), batch.schema)
+    column = pa.record_batch([pa.array([None, *parts, None], pa.binary())], ["rows"])
+    return pa.Table.from_batches(arrived([column], batch.schema), batch.schema)
 
 
 @st.composite
@@ -40,7 +40,7 @@ def integers(draw):
 def test_integers_of_any_size(column, cut):
     batch = pa.record_batch([pa.array([3 * (i // 2) for i in range(len(column))]), column], ["ts", "x"])
     batch = batch.slice(min(cut, len(column)))  # batches need not begin where their memory does
-    assert arrived(batch).equals(pa.Table.from_batches([batch]))
+    assert there(batch).equals(pa.Table.from_batches([batch]))
 
 
 def test_all_other_types():
@@ -56,14 +56,14 @@ def test_all_other_types():
         pa.array([b"", None, b"\0"]),
     ]
     batch = pa.record_batch(columns, names)
-    table = arrived(batch)
+    table = there(batch)
     assert table.equals(pa.Table.from_batches([batch]))
     assert math.copysign(1, table["float"][0].as_py()) == -1
 
 
 def test_the_bits_of_nan():
     odd = pa.array([0x7FF8000000000001, -1]).view(pa.float64())  # two NaNs that differ
-    table = arrived(pa.record_batch([pa.array([0, 0]), odd], ["ts", "x"]))
+    table = there(pa.record_batch([pa.array([0, 0]), odd], ["ts", "x"]))
     assert table["x"].combine_chunks().view(pa.int64()).to_pylist() == [0x7FF8000000000001, -1]
 
 
@@ -72,8 +72,8 @@ def test_parts(rows):
     """Many values that differ, in parts of bounded size and in their order, the starts of windows across the cuts."""
     values = [i * 0x9E3779B97F4A7C15 % (1 << 63) for i in range(rows)]
     batch = pa.record_batch({"ts": [i // 1000 for i in range(rows)], "x": pa.array(values, pa.int64())})
-    assert arrived(batch, most=2 * PART_BYTES).equals(pa.Table.from_batches([batch]))
-    assert len(list(sealed(batch))) == -(-rows * 8 // PART_BYTES)
+    assert there(batch, most=2 * PART_BYTES).equals(pa.Table.from_batches([batch]))
+    assert len(sent([batch], 3)) == -(-rows * 8 // PART_BYTES)
 
 
 def test_few_bytes_for_counts():
@@ -85,4 +85,4 @@ def test_few_bytes_for_counts():
             "n": [i * 7 % 50 for i in range(50_000)],
         }
     )
-    assert sum(len(part) for part in sealed(batch)) < 100_000
+    assert sum(len(part) for part in sent([batch], 3)) < 100_000

@@ -28,14 +28,26 @@ def test_a_partition_for_each_core(master, partitions):
 
 
 @pytest.mark.spark
-def test_files_cost_few_processes(spark, tmp_path):
-    """None for .crc, and Spark still has the class that writes checkpoints without readlink where we say."""
+def test_files_have_checksums(spark, tmp_path):
+    """A byte of the user's file that changed on the disk is an error, and not another value."""
+    spark.range(1000).repartition(1).write.csv(str(tmp_path / "out"))
+    (file,) = (tmp_path / "out").glob("part-*.csv")
+    stored = bytearray(file.read_bytes())
+    stored[100] ^= 1
+    file.write_bytes(stored)
+    with pytest.raises(Exception, match=r"ChecksumException|[Cc]hecksum error"):
+        spark.read.csv(str(tmp_path / "out")).collect()
+
+
+@pytest.mark.spark
+def test_checkpoints_cost_few_processes(spark, tmp_path):
+    """Spark still has the class that writes checkpoints without readlink where we say, with checksums."""
     assert spark.conf.get(MANAGER) == CHECKPOINTS
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     started = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).trigger(once=True).start()
     started.awaitTermination()
     assert (tmp_path / "commits" / "0").exists()
-    assert not [*tmp_path.rglob("*.crc")]
+    assert (tmp_path / "commits" / ".0.crc").exists()
 
 
 @pytest.mark.spark

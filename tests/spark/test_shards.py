@@ -19,8 +19,8 @@ pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 from pyspark import cloudpickle
 
 from pystream.plan import Plan
-from pystream.spark.outgoing import opened, sealed
-from pystream.spark.parcels import Layout, Saved, from_bytes, pack
+from pystream.spark.outgoing import arrived, sent
+from pystream.spark.parcels import FORMAT, Layout, Saved, Told, pack
 from pystream.spark.phases import shard_labels
 from pystream.spark.shards import Shard
 
@@ -43,32 +43,32 @@ class Stream:
             p for rows in partitions for batch in pack(self.layout, [self._batch(rows)]) for p in batch.to_pylist()
         ]
         out, after, self.counts = [], [], []
-        for label, state in zip(shard_labels(self.layout.shards), self.states, strict=True):
+        for shard, (label, state) in enumerate(zip(shard_labels(self.layout.shards), self.states, strict=True)):
             mine = [p for p in parcels if p["shard"] == label]
             marks = [p["marks"] for p in mine if p["marks"] is not None]
             for _ in range(2 if again else 1):
                 parts = [p["rows"] for p in mine if p["rows"] is not None]
-                done = Shard(self.layout, state).step(parts, marks, sum(p["rows_in"] for p in mine))
-            out += [row for batch in self._arrived(done.rows) for row in batch.to_pylist()]
-            after.append(Saved.of_state(*done.saved.to_state()))
+                done = Shard(self.layout, shard, state).step(parts, marks)
+            out += [row for batch in self._arrived(done.rows, shard) for row in batch.to_pylist()]
+            after.append(Saved.of_state(self.layout, shard, *done.saved.to_state(shard)))
             self.counts.append(done.counts)
         self.states = after
         return out
 
     def finish(self) -> list[dict]:
-        return [row for state in self.states for b in Shard(self.layout, state).finish() for row in b.to_pylist()]
+        shards = (Shard(self.layout, i, state) for i, state in enumerate(self.states))
+        return [row for shard in shards for batch in shard.finish() for row in batch.to_pylist()]
 
     def total(self, name: str) -> int:
         return sum(counts[name] for counts in self.counts)
 
-    def _arrived(self, rows: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    def _arrived(self, rows: list[pa.RecordBatch], shard: int) -> list[pa.RecordBatch]:
         """Results as they come out of the other end."""
-        parts = [bytes(part) for batch in rows for part in sealed(batch)]
-        sent = pa.record_batch([pa.array([None, *parts], pa.binary())], ["rows"])
+        parts = pa.record_batch([pa.array([None, *sent(rows, shard)], pa.binary())], ["rows"])
         told = Plan(self.layout.query, self.layout.schema).out_schema
         untyped = any(pa.types.is_null(t) for t in told.types)  # a udf whose values tell its type, which Spark refuses
         assert untyped or all(batch.schema.types == told.types for batch in rows)
-        return list(opened([sent], rows[0].schema if untyped and rows else told))
+        return list(arrived([parts], rows[0].schema if untyped and rows else told))
 
     def _batch(self, rows: list[dict]) -> pa.RecordBatch:
         return pa.RecordBatch.from_pylist(rows, schema=self.layout.schema)
@@ -224,7 +224,7 @@ def test_the_checkpoint_of_another_query(name, value, what):
     s = stream()
     s.take([row(3)])
     with pytest.raises(ps.PystreamError, match=f"the checkpoint is of another query: {what}"):
-        Shard(replace(s.layout, **{name: value}), s.states[0])
+        Shard(replace(s.layout, **{name: value}), 0, s.states[0])
 
 
 def test_a_layout_is_the_same_on_the_executors():
@@ -244,8 +244,19 @@ def test_the_layout_of_a_state():
     assert Layout.of(FIRST, state.layout) == s.layout
     with pytest.raises(ps.PystreamError, match="another query: aggregates was"):
         Layout.of(COUNT, state.layout)
-    with pytest.raises(ps.PystreamError, match="another query: format was 0"):
-        Layout.of(FIRST, json.dumps({**json.loads(state.layout), "format": 0}))
+
+
+@pytest.mark.parametrize("form", [0, FORMAT - 1, FORMAT + 1])
+def test_a_state_of_another_version(form):
+    """Refused in words, whoever reads it: a running query, or finish."""
+    s = stream(FIRST)
+    s.take([row(3)])
+    layout, body = s.states[0].to_state(0)
+    other = json.dumps({**json.loads(layout), "format": form})
+    words = f"written by another version of pystream, in format {form}; this one reads format {FORMAT}: end the query"
+    for read in (lambda: Saved.of_state(s.layout, 0, other, body), lambda: Layout.of(FIRST, other)):
+        with pytest.raises(ps.PystreamError, match=words):
+            read()
 
 
 def test_a_state_of_another_version_of_arrow():
@@ -275,9 +286,10 @@ def test_large_partitions_are_sent_in_parts(monkeypatch):
     batches = [s._batch(rows[i : i + 10]) for i in range(0, 100, 10)]
     parcels = [p for b in pack(s.layout, batches) for p in b.to_pylist()]
     assert len(parcels) > 2 * s.layout.shards
-    assert sum(p["rows_in"] for p in parcels) == 100
-    marks = [from_bytes(p["marks"]).to_pylist() for p in parcels if p["marks"] is not None]
-    assert marks == [[{"stream": 0, "least": 0, "greatest": 99}]] * s.layout.shards
+    told = [Told.of(p["marks"], shard_labels(2).index(p["shard"])) for p in parcels if p["marks"] is not None]
+    assert sum(one.rows_in for one in told) == 100
+    assert sum(one.seal.total for one in told) == sum(p["rows"] is not None for p in parcels)
+    assert [one.marks.to_pylist() for one in told] == [[{"stream": 0, "least": 0, "greatest": 99}]] * s.layout.shards
     assert list(pack(s.layout, [batches[0].slice(0, 0)])) == []
 
 
@@ -288,5 +300,6 @@ def test_marks_whatever_the_streams_are_called(numbers):
     times = [(5, 0), (3, 1), (9, 0), (4, 1), (0, 2), (5, 0)]
     batch = s._batch([row(ts, numbers[n]) for ts, n in times])
     for parcel in [p for b in pack(s.layout, [batch]) for p in b.to_pylist()]:
-        marks = {m["stream"]: (m["least"], m["greatest"]) for m in from_bytes(parcel["marks"]).to_pylist()}
+        told = Told.of(parcel["marks"], shard_labels(2).index(parcel["shard"]))
+        marks = {m["stream"]: (m["least"], m["greatest"]) for m in told.marks.to_pylist()}
         assert marks == dict(zip(numbers, [(5, 9), (3, 4), (0, 0)], strict=True))

@@ -108,7 +108,7 @@ def test_executors_get_pystream_from_an_archive(master, archive, tmp_path):
     }
     env = os.environ | {"PYSPARK_PYTHON": "./env/bin/python"}
     command = [sys.executable, str(JOB), master, str(tmp_path), json.dumps(settings)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=1200)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads((tmp_path / "found.json").read_text())
     want = ps.aggregate(runs.QUERY, whole.tables()).to_pylist()

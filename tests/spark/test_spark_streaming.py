@@ -1,17 +1,10 @@
-"""Streaming aggregates on Spark: with `finish`, the rows of `ps.aggregate`, each exactly once, also after kill -9."""
+"""Streaming aggregates on Spark: with `finish`, the rows of `ps.aggregate`, each exactly once."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,9 +14,6 @@ from strategies import canonical
 
 import pystream as ps
 from pystream.queries import PAPER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.spark
 
@@ -218,57 +208,3 @@ def test_refused(spark, tmp_path):
         assert started.isActive
     finally:
         started.stop()
-
-
-@pytest.mark.parametrize(
-    ("kills", "who"),
-    [
-        (2, "spark"),
-        pytest.param(20, "spark", marks=pytest.mark.deep),
-        pytest.param(20, "executors", marks=pytest.mark.deep),
-    ],
-)
-def test_killed(kills, who, spark, tmp_path):
-    """Killed with -9 in the midst of micro-batches, started again and again: the same rows, each once."""
-    from pystream.spark import finish  # noqa: PLC0415
-
-    dice, whole = random.Random(kills), runs.streams()
-    files = 4 * kills + 2  # a quick machine gets through some before it is killed
-    runs.write(tmp_path, whole.block(0), files=files)
-    with ExitStack() as stack:
-        children = (stack.enter_context(_started(tmp_path, who)) for _ in range(kills))
-        child, after = None, next(children)
-        for _ in range(kills):
-            child, after = after, next(children, None)  # Java takes most of the time to start: one does while one runs
-            _run_and_kill(child, tmp_path, files, dice)
-    runs.run(spark, tmp_path, who)
-    streamed, rest = written(spark, tmp_path), finish(str(tmp_path / "checkpoint"), runs.QUERY, spark).toArrow()
-    want = ps.aggregate(runs.QUERY, whole.tables()).to_pylist()
-    assert runs.rows(pa.concat_tables([streamed, rest]), runs.QUERY) == want
-
-
-@contextmanager
-def _started(folder, who: str) -> Iterator[subprocess.Popen]:
-    """A process that is about to run the query; in the end it is gone."""
-    command = [sys.executable, runs.__file__, str(folder), who]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, start_new_session=True, text=True, **pipes) as child:
-        try:
-            yield child
-        finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-
-
-def _run_and_kill(child: subprocess.Popen, folder, files: int, dice: random.Random) -> None:
-    """Let the query begin one or two more micro-batches, then kill Python and Java together."""
-    log = folder / "checkpoint" / "offsets"
-    goal = min(files, sum(1 for _ in log.glob("[0-9]*")) + dice.randint(1, 2))
-    child.stdin.write("go\n")
-    child.stdin.flush()
-    while sum(1 for _ in log.glob("[0-9]*")) < goal and child.poll() is None:
-        time.sleep(0.05)
-    time.sleep(dice.random() / 2)  # anywhere within a micro-batch
-    assert child.poll() is None, child.stderr.read()[-2000:]
-    os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
