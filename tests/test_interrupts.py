@@ -10,8 +10,12 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import gc
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
+from types import FunctionType
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +27,7 @@ from test_partials import ORDER, tagged
 from threads import core_threads, patience
 
 import pystream as ps
+from pystream import _native, handover
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine, Fold
 
@@ -515,6 +520,14 @@ class Folding:
         pass
 
 
+class FoldingAll(Folding):
+    """Everything is given at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fold = Fold(WIDE, ROWS.schema, **ORDER)
+
+
 class FoldingPacked(Folding):
     def __init__(self) -> None:
         super().__init__()
@@ -616,7 +629,7 @@ class CombiningParcels(CombiningAdds):
 SCENES = [
     Polling, PollingUser, PollingAside, Iterating, IteratingUser, AsyncIterating, Adding, AddingUser, AddingFull,
     Promising, Saving, SavingUser, SavingThreads, Restoring, RestoringUser, Aggregating, Gate, GateReading, Hive,
-    HiveAdding, Folding, FoldingPacked, Combining, CombiningPacked, CombiningAdds, CombiningParcels,
+    HiveAdding, Folding, FoldingAll, FoldingPacked, Combining, CombiningPacked, CombiningAdds, CombiningParcels,
 ]  # fmt: skip
 
 
@@ -650,3 +663,62 @@ def test_an_exception_at_every_place(scene):
 @pytest.mark.parametrize("scene", SCENES)
 def test_an_exception_at_every_point(scene):
     assert sweep(scene, None, lambda _: KINDS) == []
+
+
+# ---- the sweep sees what it is for ----
+
+
+def naive_take(self, bring, most=1):
+    """What is lost between its call and its name."""
+    out = []
+    with self._lock:
+        bring()
+        while self._queue and (most is None or len(out) < most):
+            out.append(self._queue.popleft())
+    return out
+
+
+def naive_put(self, results):
+    """What is there twice if the call comes through and the line behind it does not."""
+    self._queue.extend(results)
+    self.stage = None
+
+
+@pytest.mark.parametrize("scene", [Iterating, GateReading, Hive, Combining])
+@pytest.mark.parametrize(("name", "naive"), [("take", naive_take), ("put", naive_put)])
+def test_a_naive_hand_over_is_seen(scene, name, naive, monkeypatch):
+    swept = naive.__code__.replace(co_filename=handover.__file__)  # as if it were the package's own
+    monkeypatch.setattr(handover.Outbox, name, FunctionType(swept, globals(), name, naive.__defaults__))
+    assert sweep(scene, 1, lambda _: (KeyboardInterrupt,)) != []
+
+
+def test_a_batch_that_arrow_cannot_import_is_not_lost(monkeypatch):
+    """Arrow has moved the rows in already, and fails then."""
+    run = Polling()
+    failures = [MemoryError("no"), MemoryError("no")]
+    usual = _native._import
+
+    def failing(array, schema):
+        imported = usual(array, schema)
+        if failures:
+            raise failures.pop()
+        return imported
+
+    monkeypatch.setattr(_native, "_import", failing)
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            run.op.poll()
+    run.act()
+    run.rest()
+    run.end()
+
+
+# ---- real signals ----
+
+
+@pytest.mark.parametrize("what", ["read", "snapshot", "add", "aggregate"])
+def test_real_signals_at_any_moment(what):
+    """In a process of its own, which is killed if it hangs."""
+    command = [sys.executable, str(Path(__file__).with_name("signals.py")), what, "100"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.startswith("interrupted 0 wrong, 0 left"), done.stdout + done.stderr
