@@ -57,30 +57,29 @@ __attribute__((always_inline)) static inline void all_means(const exact_means_bl
 __attribute__((target("avx2"))) static void all_means_avx2(const exact_means_block *b, int64_t count, double *out) {
   all_means(b, count, out);
 }
-#else
-#define all_means_avx2 all_means
 #endif
 
-static bool has_avx2(void) {
+static void whole_means(const exact_means_block *b, int64_t count, double *out) {
 #if defined(__x86_64__) && !defined(__AVX2__)
-  return __builtin_cpu_supports("avx2") != 0;
-#else
-  return false;
+  if (__builtin_cpu_supports("avx2")) {
+    all_means_avx2(b, count, out);
+    return;
+  }
 #endif
+  all_means(b, count, out);
 }
 
 void exact_means(exact_means_block *b, int64_t count, double *out) {
+  if (count == EXACT_MEANS) {
+    whole_means(b, count, out);
+    return;
+  }
+  double all[EXACT_MEANS] = {0};
   for (int64_t at = count; at % LANES != 0; at++) { /* the last vector is whole */
     b->low[at] = 0;
     b->high[at] = UINT64_C(1) << 20;
     b->n[at] = 1;
   }
-  double all[EXACT_MEANS];
-  double *to = count == EXACT_MEANS ? out : all;
-  if (has_avx2()) {
-    all_means_avx2(b, count, to);
-  } else {
-    all_means(b, count, to);
-  }
-  if (to != out) memcpy(out, all, (size_t)count * sizeof *out);
+  whole_means(b, count, all);
+  memcpy(out, all, (size_t)count * sizeof *out);
 }

@@ -138,6 +138,24 @@ def test_designs(design: str, case: Extreme, seed: int) -> None:
         op.end()
 
 
+@pytest.mark.parametrize("design", ["mq", "sliced"])
+def test_snapshot_behind_the_last_window(design: str) -> None:
+    """No window starts behind 2**62, and all are out: the next start is beyond int64."""
+    case = last(1, 2**62, 0, 2**62)
+    query = case.query(PLAIN)
+    with ps.Operator(query, 1, SCHEMA, "sliced") as op:
+        op.add(0, case.batch(0))
+        op.heartbeat(0, MAX)
+        out: list[dict[str, Any]] = []
+        while len(out) < 2:
+            out += polled(op)
+        blob = op.snapshot()
+    with ps.Operator.restore(query, blob, design) as after:
+        after.add(0, pa.RecordBatch.from_pylist([{"ts": MAX, "id": "0", "k": 0, "x": 1.0}], schema=SCHEMA))
+        after.close(0)
+        assert canonical(out + read(after)) == canonical(case.expected(query))
+
+
 @examples
 @given(case=extremes(), seed=st.integers(0, 2**32))
 def test_partials(case: Extreme, seed: int) -> None:

@@ -155,13 +155,14 @@ def test_mean_rounds_once_whatever_the_count(values, n):
 
 
 @given(
-    st.integers(2**52, 2**53 - 1),
+    st.one_of(st.integers(2**52, 2**53 - 1), st.integers(1, 9)),
     st.sampled_from([-1, 0, 1]),
     st.one_of(st.integers(1, 2**20), st.integers(1, 2**63 - 1)),
     st.sampled_from([(-1074, -1074), (-1000, -1074), (900, -1074), (-70, -80), (-60, -80), (-79, -80)]),
 )
+@example(2, 1, 2**61, (-1074, -1074))  # a bit above a tie that is further from its top than a double is long
 def test_mean_at_and_beside_ties(m, beside, n, places):
-    """The sum is n times a number halfway between two doubles, or the least bit of the sum beside it."""
+    """The sum is n times a number halfway between two doubles, subnormal ones too, or the least bit beside it."""
     exponent, least = places
     n *= 2  # or half of the last place would be below the least bit
     if n >= 2**63:

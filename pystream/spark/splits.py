@@ -38,7 +38,7 @@ UNEVEN_MAX = 1.5
 #: more costs nothing beside.
 BAND_BYTES = 4 << 20
 
-#: No timestamp reaches it.
+#: The end of time: as `end` and `reach` of a split it takes in all timestamps, itself too.
 FOREVER = (1 << 63) - 1
 
 
@@ -73,7 +73,11 @@ class Split:
         if self.begin == 0 and self.reach == FOREVER:
             return True
         bounds = [(p.low, p.high) for p in pieces]
-        return all(None not in b and self.begin <= (b[0] or 0) <= (b[1] or 0) < self.reach for b in bounds)
+        return all(None not in b and self.begin <= (b[0] or 0) and self.reaches(b[1] or 0) for b in bounds)
+
+    def reaches(self, ts: int) -> bool:
+        """Whether the timestamp is before `reach`."""
+        return ts < self.reach or self.reach == FOREVER
 
 
 @dataclass(frozen=True)
@@ -123,22 +127,25 @@ def by_time(pieces: list[Piece], tasks: int, size: int, advance: int) -> list[Sp
         return [Split(tuple(pieces))]
     if not known:
         return None
-    edges = [0, *_edges(pieces, tasks, advance), FOREVER]
+    edges = [0, *_edges(pieces, tasks, size, advance), FOREVER]
     splits = [_between(pieces, begin, end, size - advance) for begin, end in pairwise(edges)]
     whole, most = sum(p.weight for p in pieces), max(p.weight for p in pieces)
     uneven = any(s.weight > UNEVEN_MAX * whole / tasks + most for s in splits)
     return None if uneven or sum(s.weight for s in splits) > READ_AGAIN_MAX * whole else splits
 
 
-def _edges(pieces: list[Piece], tasks: int, advance: int) -> Iterator[int]:
-    """Window starts at which a task begins: where another share of the pieces, in the order of time, is complete."""
+def _edges(pieces: list[Piece], tasks: int, size: int, advance: int) -> Iterator[int]:
+    """Window starts at which a task begins: where another share of the pieces, in the order of time, is complete.
+
+    None whose windows would reach the end of time: a task before it could not say where its own end.
+    """
     whole = sum(p.weight + 1 for p in pieces)
     done, last, share = 0, 0, 1
     for piece in pieces:
         if done * tasks >= share * whole:
             share = done * tasks // whole + 1
             edge = -(-(piece.low or 0) // advance) * advance  # upwards: nothing of the piece before comes after it
-            if edge > last:
+            if edge > last and max(edge, edge + size - advance) < FOREVER:
                 yield edge
                 last = edge
         done += piece.weight + 1
@@ -147,8 +154,8 @@ def _edges(pieces: list[Piece], tasks: int, advance: int) -> Iterator[int]:
 def _between(pieces: list[Piece], begin: int, end: int, overhang: int) -> Split:
     """The pieces with rows in the windows that start from `begin` to before `end`; `overhang` is size - advance."""
     reach = FOREVER if end == FOREVER else end + overhang
-    needed = (p for p in pieces if (p.high or 0) >= begin and (p.low or 0) < reach)
-    return Split(tuple(needed), begin, end, reach)
+    split = Split((), begin, end, reach)
+    return replace(split, pieces=tuple(p for p in pieces if (p.high or 0) >= begin and split.reaches(p.low or 0)))
 
 
 def join_files(pieces: list[Piece]) -> list[Piece]:
