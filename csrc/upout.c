@@ -51,9 +51,7 @@ ps_code upout_update(upout *u, ps_operator *op, const batch *b, int64_t row) {
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 
-void upout_stats(upout *u, ps_stats *out) {
-  out->windows = ps_counter_get(&u->open);
-}
+void upout_stats(upout *u, ps_stats *out) { out->windows = ps_counter_get(&u->open); }
 
 /* ---- snapshots ---- */
 
