@@ -30,15 +30,16 @@ static uint64_t random_seed(void) {
 }
 
 static uint64_t seed_of_process(void) {
-  const char *fixed = getenv("PYSTREAM_HASH_SEED");
+  const char *fixed = getenv("PYSTREAM_HASH_SEED"); /* NOLINT(concurrency-mt-unsafe): nobody changes it while loading */
   return fixed && *fixed ? text_seed(fixed) : random_seed();
 }
 #endif
 
 /* The first table may be made by any thread: the seed is there before. */
+/* NOLINTNEXTLINE(clang-diagnostic-global-constructors) */
 __attribute__((constructor)) static void choose_secrets(void) {
-  uint64_t seed = seed_of_process(), *secret[] = {&hash_secret.begin, &hash_secret.factor, &hash_secret.middle,
-                                                  &hash_secret.last};
+  uint64_t seed = seed_of_process(),
+           *secret[] = {&hash_secret.begin, &hash_secret.factor, &hash_secret.middle, &hash_secret.last};
   for (size_t i = 0; i < sizeof secret / sizeof *secret; i++) {
     seed += 0x9e3779b97f4a7c15u;
     *secret[i] = hash_mix(seed);

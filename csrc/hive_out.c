@@ -40,9 +40,7 @@ int64_t hive_out_newest(const hive_out *h) {
   return start < 0 && h->taken ? win_set_start(h->taken) : start;
 }
 
-void hive_out_stats(hive_out *h, ps_stats *out) {
-  out->windows = w_hive_windows(h->hive);
-}
+void hive_out_stats(hive_out *h, ps_stats *out) { out->windows = w_hive_windows(h->hive); }
 
 bool hive_out_save(hive_out *h, window_visit visit, void *context) {
   if (h->taken && !win_set_each(h->taken, visit, context)) return false;

@@ -10,7 +10,8 @@
 #include "atomics.h"
 #include "base.h"
 
-/* From now on the calling thread works for this account; NULL: for nobody. Gives the one before, to be entered again. */
+/* From now on the calling thread works for this account; NULL: for nobody. Gives the one before, to be entered again.
+ */
 ps_counter *memory_enter(ps_counter *account);
 
 /* The block, which memory_free_large would free with this size, is not the account's any more. NULL is allowed. */

@@ -180,10 +180,6 @@ static void trim_values(out_column *c, int64_t n) {
 
 /* What release_array will free is the receiver's. */
 static void leave(const struct ArrowArray *a) {
-  for (int64_t i = 0; i < a->n_children; i++) {
-    leave(a->children[i]);
-    memory_leave(a->children[i], 0);
-  }
   for (int64_t i = 0; i < a->n_buffers; i++) {
     memory_leave(a->buffers[i], i == 1 ? (size_t)(uintptr_t)a->private_data : 0);
   }
@@ -206,6 +202,8 @@ void out_rows_move(out_rows *rows, struct ArrowArray *to) {
     child->private_data = (void *)(uintptr_t)values_bytes(c);
     if (c->is_bytes) child->buffers[2] = c->data;
     *c = (out_column){.is_bytes = c->is_bytes, .values_expected = rows->rows};
+    leave(child);
+    memory_leave(child, 0);
   }
   rows->rows = 0;
   leave(to);

@@ -225,9 +225,7 @@ static int64_t tuml_mc_absorbed(ps_operator *op, int32_t which) {
   return t->updater[0].read[which] - t->passed[which]; /* while paused, all have read the same */
 }
 
-static void tuml_mc_stats(ps_operator *op, ps_stats *out) {
-  hive_out_stats(&((tuml_mc *)op->state)->out, out);
-}
+static void tuml_mc_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((tuml_mc *)op->state)->out, out); }
 
 const design tuml_mc_design = {
     .ordered = true,

@@ -96,9 +96,7 @@ static ps_code tuml_sc_load(ps_operator *op, int64_t start, const key *k, const 
 
 static void tuml_sc_number(ps_operator *op, int64_t next) { upout_number(&((tuml_sc *)op->state)->upout, next); }
 
-static void tuml_sc_stats(ps_operator *op, ps_stats *out) {
-  upout_stats(&((tuml_sc *)op->state)->upout, out);
-}
+static void tuml_sc_stats(ps_operator *op, ps_stats *out) { upout_stats(&((tuml_sc *)op->state)->upout, out); }
 
 const design tuml_sc_design = {
     .ordered = true,

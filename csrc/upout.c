@@ -48,9 +48,7 @@ ps_code upout_update(upout *u, ps_operator *op, const batch *b, int64_t row) {
   return code;
 }
 
-void upout_stats(upout *u, ps_stats *out) {
-  out->windows = ps_counter_get(&u->windows.windows);
-}
+void upout_stats(upout *u, ps_stats *out) { out->windows = ps_counter_get(&u->windows.windows); }
 
 /* ---- snapshots ---- */
 

@@ -115,3 +115,23 @@ def test_any_mix_of_promises_is_kept(design, nothing_left):
             complete = sorted(w for w in sent if w[0] + 2 <= min(latest))
             out += taken(op, len(complete) - len(out)) if len(complete) > len(out) else []
             assert [row[:2] for row in out] == complete
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_an_input_that_owes_is_not_waited_for(design, nothing_left):
+    """It came last, and has promised since to go beyond the window: it is the other one's edge that matters."""
+    query = ps.Query(ps.Window(10), "k", {"n": ps.count()})
+    with ps.Operator(query, 2, SCHEMA, design) as op:
+        for base in range(0, 2000, 20):
+            op.add(0, rows((base + 3, 0)))
+            op.add(1, rows((base + 5, 1)))
+            for _ in patience():  # until the output thread has seen both
+                if op.stats()["pending"] == 1:
+                    break
+            op.heartbeat(1, base + 12)
+            assert not any(op.poll() for _ in range(20))
+            op.add(0, rows((base + 15, 2)))
+            assert taken(op, 2) == [(base, 0, 1), (base, 1, 1)]
+            op.heartbeat(1, base + 20)
+            op.heartbeat(0, base + 20)
+            assert taken(op, 1) == [(base + 10, 2, 1)]
