@@ -10,8 +10,8 @@
  *   the same of strings         1   whether there is one;  8  its length, and its bytes
  *   native udf                  8   the code it failed with, or 0;  the user's bytes as they are
  *   udf                         nothing: the user's objects are Python's to keep
- * What is read back is checked, that text is UTF-8 too: whatever the bytes, the state is one that tuples could have led to, or close enough
- * that nothing computed from it is undefined.
+ * What is read back is checked, and so is that text is UTF-8: whatever the bytes, the state is one that tuples could
+ * have led to, or close enough that nothing computed from it is undefined.
  */
 #pragma once
 

@@ -47,24 +47,26 @@ bool text_is_utf8(bytes x) {
 
 /* ---- columns ---- */
 
-#define OFFSETS_RISE(type)                                                                              \
-  do {                                                                                                  \
-    const type *o = (const type *)s->offsets + s->first;                                                \
-    bool wrong = false;                                                                                 \
-    for (int64_t i = 0; i < s->n; i++) wrong |= o[i] > o[i + 1];                                        \
-    *from = o[0];                                                                                       \
-    *to = o[s->n];                                                                                      \
-    return !wrong && *from >= 0 && *to <= s->size; /* those between lie between, since they never fall */ \
-  } while (0)
-
-/* Whether no string ends before it begins, or outside the data; where the first begins and the last ends. */
-static bool offsets_rise(const ps_strings *s, int64_t *from, int64_t *to) {
-  if (s->wide) OFFSETS_RISE(int64_t);
-  OFFSETS_RISE(int32_t);
-}
-
 static int64_t offset_at(const ps_strings *s, int64_t i) {
   return s->wide ? ((const int64_t *)s->offsets)[s->first + i] : ((const int32_t *)s->offsets)[s->first + i];
+}
+
+#define FALLS(type)                                              \
+  do {                                                           \
+    const type *o = (const type *)s->offsets + s->first;         \
+    for (int64_t i = 0; i < s->n; i++) falls |= o[i] > o[i + 1]; \
+  } while (0)
+
+/* Whether every string lies in the data: the first one begins and the last one ends there, and none ends before it
+   begins. */
+static bool within(const ps_strings *s) {
+  bool falls = false;
+  if (s->wide) {
+    FALLS(int64_t);
+  } else {
+    FALLS(int32_t);
+  }
+  return !falls && offset_at(s, 0) >= 0 && offset_at(s, s->n) <= s->size;
 }
 
 /* The data is UTF-8 as a whole. */
@@ -77,9 +79,9 @@ static bool begin_with_characters(const ps_strings *s, int64_t to) {
 }
 
 int32_t ps_strings_sound(const ps_strings *s) {
-  int64_t from, to;
   if (s->n == 0) return 1;
-  if (!offsets_rise(s, &from, &to)) return 0;
+  if (!within(s)) return 0;
+  int64_t from = offset_at(s, 0), to = offset_at(s, s->n);
   if (!s->text || from == to || ascii_prefix(s->data + from, to - from) == to - from) return 1;
   return text_is_utf8((bytes){s->data + from, to - from}) && begin_with_characters(s, to);
 }

@@ -37,6 +37,15 @@ def survives(*words: str, seconds: float = 120) -> str:
     return last[0] if last else ""
 
 
+DAMAGED = forge.STRINGS | forge.NUMBERS | forge.NESTED
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+def test_damage_is_seen(what):
+    with pytest.raises(ps.SchemaError, match="column 'x' is damaged"):
+        sound(DAMAGED[what](), "x")
+
+
 @pytest.mark.parametrize("entry", corrupt_cells.ENTRIES)
 def test_damaged_columns(entry):
     """Every damage x every use of a column, for one way in."""
