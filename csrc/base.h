@@ -52,8 +52,8 @@ bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element
 /* The same for arrays that are filled from their beginning and may be huge. Touching new memory costs more than
    filling it: those of MEMORY_LARGE_FROM bytes and more get large pages where the system has them, and memory that
    others gave back. `bytes` is the capacity. */
-#define MEMORY_LARGE ((size_t)SIZED(2048, 64) << 10) /* a large page; a multiple of any system's page */
-#define MEMORY_LARGE_FROM SIZED(MEMORY_LARGE / 4, (size_t)64)
+#define MEMORY_LARGE ((size_t)SIZED(2048, 64) << 10)            /* a large page; a multiple of any system's page */
+#define MEMORY_LARGE_FROM SIZED(MEMORY_LARGE / 4, (size_t)1024) /* below it, mapping would take most of the time */
 bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t element);
 void memory_free_large(void *array, size_t bytes);
 

@@ -15,7 +15,7 @@ enum {
 
 enum { DUMMY, TUPLE, HEARTBEAT, CLOSE };
 
-#define POSITION_MAX SIZED(((uint64_t)1 << POSITION_BITS) - 1, 1u) /* then it stays: see new_node */
+#define POSITION_MAX (((uint64_t)1 << POSITION_BITS) - 1)
 #define CLOSE_BIT ((uint64_t)1 << 63)
 
 _Static_assert(T_GATE_INPUTS_MAX == 1 << (63 - POSITION_BITS), "close, input and position fill the word");

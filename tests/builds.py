@@ -76,14 +76,13 @@ def environment(kind: str) -> dict[str, str]:
     return found
 
 
-def passes(folder: Path, *arguments: str, seconds: float, kind: str = "usual") -> bool:
-    """Whether the tests, by path below tests/ or by option of pytest, go well in that time.
-
-    What they have started ends with them, and what they have said is in SAID.
-    """
+def passes(folder: Path, *files: str, seconds: float, kind: str = "usual") -> bool:
+    """Whether these tests go well in that time. What they start ends with them; what they say is in SAID."""
     packages = str(Path(pa.__file__).parent.parent)
     paths = [str(folder), str(folder / "tests")]
-    given = [a if a.startswith("-") else str(folder / "tests" / a) for a in arguments]
+    given = [str(folder / "tests" / file) for file in files]
+    if kind.endswith("small"):
+        given.append("-mnot usual_sizes")
     code = RUN.format(paths=paths, packages=packages, arguments=given)
     env = os.environ if kind == "usual" else environment(kind)
     with (folder / SAID).open("w") as said:

@@ -52,7 +52,7 @@ def test_a_batch_with_one_bad_row_is_refused_and_the_row_named(design, nothing_l
             for bad in positions(rows):
                 falls = ts.copy()
                 falls[bad] = start - 2 if bad == 0 else ts[bad - 1] - 1
-                if len(good) or bad:
+                if good or bad:
                     with pytest.raises(ps.DisorderError, match=f"input 0, row {bad}:") as raised:
                         op.add(0, batch(falls))
                     assert (raised.value.row, raised.value.ts) == (bad, falls[bad])

@@ -8,10 +8,13 @@ from __future__ import annotations
 import time
 import tomllib
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from builds import ROOT, SAID, build, copied, passes
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: A test that hangs costs this much at least; and a test that takes longer is none for a bug to be run with.
 SECONDS_LEAST, SECONDS_WITHOUT_A_BUG = 60, 600

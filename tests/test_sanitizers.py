@@ -31,13 +31,19 @@ DRIVERS = {
         ("w_hive 3 100 20 1", r"(?s)# .* @ \d+ \d+"),
         ("t_gate 4 100 20 1", r"(?s)# .* @ \d+ \d+"),
     ],
+    "values_stress": [  # the number of the design, update threads, inputs, tuples, rounds
+        *((f"{design} {threads} 3 300 2", r"2 rounds of 3 x 300 tuples") for design, threads in RUNS),
+    ],
     "run_gate_stress": [
         ("3 2 1000 10", r"10 rounds of 3 x 1000 tuples, 2 readers"),
+        ("3 4 400 6", r"6 rounds of 3 x 400 tuples, 4 readers"),
         ("20 1 200 10", r"10 rounds of 20 x 200 tuples, 1 readers"),
     ],
     "t_gate_stress": [
         ("threads 3 2 400 28", r"28 rounds of 3 x 400 tuples, 2 readers"),
         ("threads 1 1 1000 8", r"8 rounds of 1 x 1000 tuples, 1 readers"),
+        ("threads 2 3 300 8", r"8 rounds of 2 x 300 tuples, 3 readers"),
+        ("threads 3 5 100 8", r"8 rounds of 3 x 100 tuples, 5 readers"),
         ("flat 20000", r"20000 tuples, at most (\d{1,2}|[1-5]\d\d) allocations alive .*"),
     ],
     "w_hive_stress": [
