@@ -1,0 +1,39 @@
+"""What fuzzing (tests/fuzz) has found, each as small as it gets and through the public door."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pystream as ps
+from pystream.partials import Combine, Fold
+
+
+@pytest.mark.parametrize("slices", [[-1], [-1, -1], [-1, 0]])
+def test_a_partial_of_slice_minus_one_is_refused(slices):
+    """Its bits were those that stood for "no slice yet" where rows are compared with the one before."""
+    query, rows = ps.Query(ps.Window(10), None, {"n": ps.count()}), pa.record_batch({"ts": [3]})
+    fold = Fold(query, rows.schema)
+    (partials,) = [*fold.add(rows), *fold.finish()]
+    forged = pa.concat_batches([partials] * len(slices)).set_column(0, partials.schema.field(0), pa.array(slices))
+    with pytest.raises(ps.PartialError, match="is where no slice of a window begins"):
+        Combine(query, rows.schema).add(forged)
+
+
+@pytest.mark.parametrize("odd", [1e300, None])
+@pytest.mark.parametrize("keys", [10, 2000])  # the latter: folded, a slice is larger than a slab
+def test_slices_that_have_to_be_folded_leave_no_memory_behind(odd, keys, nothing_left):
+    """A slice is first tried as it is, in a node of its own. Where that does not do and the folded one is larger, the
+    memory of the first was lost: as much as the slice, with every slice."""
+    batch = pa.record_batch(
+        {
+            "ts": np.arange(10 * keys) // keys,
+            "k": np.arange(10 * keys) % keys,
+            "x": pa.array([odd, *([1.0] * (keys - 1))] * 10, pa.float64()),
+        }
+    )
+    with ps.Operator(ps.Query(ps.Window(1), "k", {"s": ps.sum("x")}), 1, batch.schema, design="sliced") as op:
+        op.add(0, batch)
+        op.close(0)
+        assert sum(rows.num_rows for rows in op) == 10 * keys
