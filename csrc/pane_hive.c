@@ -78,6 +78,20 @@ static void slab_give(pane_input *in, pane_slab *slab) {
   memory_free(slab);
 }
 
+/* The input leaves its slab. One whose only node was taken back never reaches the reader, who frees all others. Of the
+   size that is used again it must stay valid: the reader may still look at its depth. */
+static void slab_leave(pane_input *in) {
+  pane_slab *slab = in->slab;
+  if (!slab || slab->used > 0) return;
+  if (slab->size != SLAB_MAX) {
+    memory_free(slab);
+    return;
+  }
+  WRITES(slab->next);
+  slab->next = in->spare;
+  in->spare = slab;
+}
+
 /* A node with so many bytes of data, not linked. NULL when out of memory; nothing has changed. */
 static pane *pane_new(pane_input *in, size_t data) {
   size_t size = sizeof(pane) + packed_round(data);
@@ -85,6 +99,7 @@ static pane *pane_new(pane_input *in, size_t data) {
     pane_slab *slab = slab_new(in, size);
     if (!slab) return NULL;
     slab_begin(slab);
+    slab_leave(in);
     in->slab = slab;
   }
   pane *p = (pane *)(void *)((uint8_t *)(in->slab + 1) + in->slab->used);
@@ -370,6 +385,7 @@ static void slabs_free(pane_slab *s) {
 /* What is in the list behind the cursor, and the list's last node. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->cursor[i];
+  slab_leave(&h->input[i]);
   for (pane *next = link_last(&p->next); next; next = link_last(&next->next)) {
     next->slab->live++;
     p->slab->left = p->slab != next->slab;
