@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import pystream as ps
+from pystream import snapshot
 from pystream.partials import Combine, Fold
 
 
@@ -37,3 +40,28 @@ def test_slices_that_have_to_be_folded_leave_no_memory_behind(odd, keys, nothing
         op.add(0, batch)
         op.close(0)
         assert sum(rows.num_rows for rows in op) == 10 * keys
+
+
+def restored(counts: list[int], part: str, design: str) -> pa.Table:
+    """The rows of an operator that goes on from windows, or slices, with these counts."""
+    query, key = ps.Query(ps.Window(10, 5), "k", {"n": ps.count()}), b"\0" + struct.pack(">Q", 2**63 + 1)
+    with ps.Operator(query, 1, pa.schema({"ts": pa.int64(), "k": pa.int64()})) as op:
+        op.heartbeat(0, 12)
+        saved = snapshot.from_bytes(op.snapshot())
+    columns = [[5, 10], [key, key], [struct.pack("<q", n) for n in counts]]
+    schema = saved.slices.schema
+    states = [pa.array(c, type) for c, type in zip(columns, schema.types, strict=True)]
+    setattr(saved, part, pa.record_batch(states, schema=schema))
+    with ps.Operator.restore(query, snapshot.to_bytes(saved), design=design) as op:
+        op.close(0)
+        return pa.Table.from_batches(op)
+
+
+@pytest.mark.parametrize("design", ["mq", "sliced"])
+def test_counts_that_no_tuples_could_have_led_to(design):
+    """A window that no tuple fell into made the sliced design report that memory had ended; 2**62 and 2**62 wrapped."""
+    assert restored([2, 3], "windows", design)["n"].to_pylist() == [2, 3]
+    assert restored([2, 3], "slices", design)["n"].to_pylist() == [2, 5, 3]
+    for counts, part in [([0, 1], "windows"), ([2, 0], "slices"), ([2**62, 2**62], "slices")]:
+        with pytest.raises(ps.SnapshotError, match=r"(window|slice) \d is wrong"):
+            restored(counts, part, design)
