@@ -5,55 +5,29 @@ A bug that no test catches is a hole in the tests. The core is built from a patc
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 import tomllib
-from contextlib import suppress
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
-from tools import run, tool
+from built import ROOT, SAID, build, copy, finish, start
 
-ROOT = Path(__file__).parent.parent
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: A test that hangs costs this much at least; and a test that takes longer is none for a bug to be run with.
 SECONDS_LEAST, SECONDS_WITHOUT_A_BUG = 60, 600
 
-SAID = "said.txt"  # by the test that ran last
-
 MUTANTS = tomllib.loads((ROOT / "tests/mutants.toml").read_text())
-
-#: Run pytest with the patched package in front, and without the editable install, which -S hides.
-RUN = """
-import sys
-sys.path[:0] = {paths!r}
-sys.path.append({packages!r})
-import pytest
-sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", {test!r}]))
-"""
-
-
-def build(folder: Path, *targets: str) -> None:
-    cmake = tool("cmake")
-    run(cmake, "-S", "csrc", "-B", "build", f"-DPython_EXECUTABLE={sys.executable}", cwd=folder)
-    run(cmake, "--build", "build", "--parallel", "2", "--target", *targets, cwd=folder)
-    for extension in (folder / "build").glob("_*.so"):
-        shutil.copy(extension, folder / "pystream")
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory) -> Path:
     """A copy of the project without a bug."""
     folder = tmp_path_factory.mktemp("sound")
-    for name in ("csrc", "pystream", "tests"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    copy(folder)
     build(folder, "_core", "_model")
     return folder
 
@@ -80,21 +54,7 @@ def seconds_max(sound):
 
 
 def passes(folder: Path, test: str, seconds: float) -> bool:
-    """Whether the test goes well in that time. What it has started ends with it."""
-    packages = str(Path(pa.__file__).parent.parent)
-    paths = [str(folder), str(folder / "tests")]
-    code = RUN.format(paths=paths, packages=packages, test=str(folder / "tests" / test))
-    with (folder / SAID).open("w") as said:
-        command = [sys.executable, "-S", "-c", code]
-        child = subprocess.Popen(command, cwd=folder, stdout=said, stderr=said, start_new_session=True)
-    try:
-        return child.wait(seconds) == 0
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        with suppress(ProcessLookupError):  # it has left nobody behind
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+    return finish(start(folder, "-x", str(folder / "tests" / test)), seconds)
 
 
 @pytest.mark.deep
