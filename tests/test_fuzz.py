@@ -10,11 +10,13 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 import tomllib
 
 import pytest
 from built import ROOT
 from fuzz.build import FUZZ, Harnesses
+from tools import run
 
 #: How many new inputs are tried, twice; they take about five seconds each time.
 RUNS = {"tuples": 3000, "windows": 2500, "memory": 2500, "packed": 6000, "partials": 6000, "state_bytes": 80_000}
@@ -24,6 +26,9 @@ DEEP_SECONDS = 1200
 
 #: An input is a few hundred bytes: no block of the core's has to be large for it, whatever sizes they speak of.
 LIMITS = ["-rss_limit_mb=2048", "-malloc_limit_mb=64", "-timeout=120", "-max_len=400", "-len_control=10"]
+
+#: Forgeries of what Python reads first, by target of tests/fuzz/forge.py.
+FORGERIES = {"snapshot": 800, "parcel": 800}
 
 SEEDED = tomllib.loads((FUZZ / "seeded.toml").read_text())
 
@@ -61,6 +66,18 @@ def test_the_inputs_that_are_kept(name, harnesses, tmp_path):
 def test_new_inputs(name, seed, harnesses, tmp_path):
     done = fuzz(harnesses.build(name), tmp_path, f"-seed={seed}", f"-runs={RUNS[name]}")
     assert done.returncode == 0, said(done, tmp_path)
+
+
+@pytest.mark.parametrize("target", FORGERIES)
+@pytest.mark.parametrize("seed", [1, random.SystemRandom().randrange(2, 2**31)], ids=["one", "any"])
+def test_forgeries_for_the_parsers_in_python(target, seed):
+    run(sys.executable, FUZZ / "forge.py", target, seed, FORGERIES[target], seconds=900)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("target", FORGERIES)
+def test_forgeries_for_a_long_time(target):
+    run(sys.executable, FUZZ / "forge.py", target, random.SystemRandom().randrange(2**31), 200 * FORGERIES[target])
 
 
 @pytest.mark.deep
