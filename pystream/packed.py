@@ -97,12 +97,13 @@ class PackedCombine(Combine):
             (length,) = KEYS.unpack_from(data)
             at = KEYS.size + length
             keys = pa.ipc.read_record_batch(pa.py_buffer(data[KEYS.size : at]), self._partials.key_schema)
+            keys = self._partials.load_keys(keys)
             blocks = self._look(data, at)
-        except (struct.error, pa.ArrowException, OSError) as error:
+        except (struct.error, pa.ArrowException, EOFError, OSError) as error:
             raise PartialError(f"packed partials: {error}") from error
         with self._lock:
             self._blocks += blocks
-            self._parcels.append((self._handle.number_keys(self._partials.load_keys(keys)), data))
+            self._parcels.append((self._handle.number_keys(keys), data))
 
     def _look(self, data: memoryview, at: int) -> list[tuple[int, int, int, int]]:
         blocks: list[tuple[int, int, int, int]] = []

@@ -10,6 +10,7 @@ import pytest
 
 import pystream as ps
 from pystream import snapshot
+from pystream.packed import KEYS, PackedCombine
 from pystream.partials import Combine, Fold
 
 
@@ -65,3 +66,10 @@ def test_counts_that_no_tuples_could_have_led_to(design):
     for counts, part in [([0, 1], "windows"), ([2, 0], "slices"), ([2**62, 2**62], "slices")]:
         with pytest.raises(ps.SnapshotError, match=r"(window|slice) \d is wrong"):
             restored(counts, part, design)
+
+
+def test_a_parcel_without_the_keys_that_it_speaks_of():
+    """Arrow reports the end of its bytes with an error of another kind than all others."""
+    whole = PackedCombine(ps.Query(ps.Window(10), None, {"n": ps.count()}), pa.schema({"ts": pa.int64()}))
+    with pytest.raises(ps.PystreamError):
+        whole.take(KEYS.pack(0))
