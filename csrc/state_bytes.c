@@ -1,7 +1,8 @@
 /* state_bytes.c - see state_bytes.h. */
 #include "state_bytes.h"
 
-#define COUNT_MAX (INT64_C(1) << 62) /* of all states together: no run gets there, and adding them does not overflow */
+#define COUNT_MAX (INT64_C(1) << 62) /* of all states together: no run gets there, and adding them does not overflow \
+                                      */
 
 /* ---- writing ---- */
 
