@@ -50,10 +50,10 @@ static bool refuse(const intake *in, int64_t row, int32_t a, ps_partial_fault wh
    it out. */
 static bool check_slices(const intake *in, bool held) {
   pane_windows w = in->f->windows;
-  uint64_t known = UINT64_MAX; /* most rows are of the same slice as the row before */
+  uint64_t known = 0; /* most rows are of the same slice as the row before */
   for (int64_t row = 0; row < in->b->rows; row++) {
     uint64_t begin = (uint64_t)number_at(in->b, 0, row);
-    if (begin == known) continue;
+    if (row > 0 && begin == known) continue;
     if (begin > INT64_MAX || last_edge(w, begin) != begin || !is_covered(w, begin)) {
       return refuse(in, row, -1, PS_BAD_SLICE);
     }

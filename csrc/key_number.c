@@ -3,8 +3,9 @@
 
 #include "hash.h"
 
-#define DIRECT_MIN SIZED(4096, 4) /* 16 KB: in the second-level cache, whatever the number of inputs that take turns \
-                                   */
+#define DIRECT_MIN                                                                                  \
+  SIZED(4096, 4) /* 16 KB: in the second-level cache, whatever the number of inputs that take turns \
+                  */
 #define DIRECT_SPREAD \
   SIZED(16, 2) /* values per key; the array is then at most twice as large as the hash table would be */
 #define SLOTS_FIRST SIZED(64, 2)

@@ -78,9 +78,18 @@ static void slab_give(pane_input *in, pane_slab *slab) {
   memory_free(slab);
 }
 
-/* The slab being filled, if all of its nodes were taken back: the reader will never come to one of them. */
-static void slab_free_unused(pane_input *in) {
-  if (in->slab && in->slab->used == 0) memory_free(in->slab);
+/* The input leaves its slab. One whose only node was taken back never reaches the reader, who frees all others. Of the
+   size that is used again it must stay valid: the reader may still look at its depth. */
+static void slab_leave(pane_input *in) {
+  pane_slab *slab = in->slab;
+  if (!slab || slab->used > 0) return;
+  if (slab->size != SLAB_MAX) {
+    memory_free(slab);
+    return;
+  }
+  WRITES(slab->next);
+  slab->next = in->spare;
+  in->spare = slab;
 }
 
 /* A node with so many bytes of data, not linked. NULL when out of memory; nothing has changed. */
@@ -90,7 +99,7 @@ static pane *pane_new(pane_input *in, size_t data) {
     pane_slab *slab = slab_new(in, size);
     if (!slab) return NULL;
     slab_begin(slab);
-    slab_free_unused(in);
+    slab_leave(in);
     in->slab = slab;
   }
   pane *p = (pane *)(void *)((uint8_t *)(in->slab + 1) + in->slab->used);
@@ -376,7 +385,7 @@ static void slabs_free(pane_slab *s) {
 /* What is in the list behind the cursor, and the list's last node. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->cursor[i];
-  slab_free_unused(&h->input[i]);
+  slab_leave(&h->input[i]);
   for (pane *next = link_last(&p->next); next; next = link_last(&next->next)) {
     next->slab->live++;
     p->slab->left = p->slab != next->slab;

@@ -177,6 +177,7 @@ typedef struct {
   pane_window *window; /* NULL: to the design */
   carried *list;
   uint8_t *state; /* room for one */
+  int64_t *tuples;
 } target;
 
 static ps_code load_state(const target *to, int64_t start, bytes key_bytes, bytes saved, int64_t number) {
@@ -186,7 +187,7 @@ static ps_code load_state(const target *to, int64_t start, bytes key_bytes, byte
   const key *k = key_table_key(&op->key_table, key_bytes.data, key_bytes.length);
   if (!k) return PS_NO_MEMORY;
   memset(to->state, 0, (size_t)op->functions.state_size);
-  ps_code code = state_load(&op->functions, saved, to->state);
+  ps_code code = state_load(&op->functions, saved, to->state, to->tuples);
   if (code != PS_OK) return code;
   if (op->functions.udf >= 0) *aggregates_udf_window(&op->functions, to->state) = number;
   code = to->window ? pane_window_carry(to->window, to->list, start, k, to->state)
@@ -252,7 +253,10 @@ typedef struct {
 } saved;
 
 static ps_code carry(const target *to, pane_window *w, saved from, ps_fault *fault) {
-  target windows = {to->op, w, &w->windows, to->state}, slices = {to->op, w, &w->slices, to->state};
+  target windows = *to, slices = *to;
+  windows.window = slices.window = w;
+  windows.list = &w->windows;
+  slices.list = &w->slices;
   if (from.start_next < 0 || from.start_next % to->op->advance != 0) return PS_CORRUPT;
   w->start_next = (uint64_t)from.start_next;
   ps_code code = load_states(&windows, from.windows, fault);
@@ -301,7 +305,8 @@ static ps_code load(const target *to, saved from, ps_fault *fault) {
 ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, const struct ArrowArray *slices,
                                  int64_t start_next, ps_fault *fault) {
   ps_counter *before = memory_enter(&op->bytes);
-  target to = {.op = op, .state = memory_new((size_t)op->functions.state_size)};
+  int64_t tuples = 0;
+  target to = {.op = op, .state = memory_new((size_t)op->functions.state_size), .tuples = &tuples};
   ps_code code = to.state ? load(&to, (saved){windows, slices, start_next}, fault) : PS_NO_MEMORY;
   if (code == PS_OK && op->design->number) op->design->number(op, windows->length);
   memory_free(to.state);

@@ -3,7 +3,9 @@
 
 #include "text.h"
 
-#define COUNT_MAX (INT64_C(1) << 62) /* no run gets there, and counting on from it does not overflow */
+#define COUNT_MAX                                                                                    \
+  (INT64_C(1) << 62) /* of all states together: no run gets there, and adding them does not overflow \
+                      */
 
 /* ---- writing ---- */
 
@@ -81,7 +83,8 @@ bool state_save(const aggregates *all, const uint8_t *state, byte_buffer *to) {
 typedef struct {
   const uint8_t *at;
   int64_t left;
-  ps_code code; /* PS_OK until something is wrong */
+  int64_t tuples; /* the most that a function of this state has counted */
+  ps_code code;   /* PS_OK until something is wrong */
 } reader;
 
 static bool get(reader *from, void *to, int64_t length) {
@@ -117,7 +120,16 @@ static uint64_t get_word(reader *from) {
 static int64_t get_count(reader *from) {
   uint64_t n = get_word(from);
   require(from, n <= COUNT_MAX);
-  return n <= COUNT_MAX ? (int64_t)n : 0;
+  if (n > COUNT_MAX) return 0;
+  if ((int64_t)n > from->tuples) from->tuples = (int64_t)n;
+  return (int64_t)n;
+}
+
+/* Without a filter every tuple counts, and a window is there because of a tuple. */
+static int64_t load_count(reader *from, const aggregate *a) {
+  int64_t n = get_count(from);
+  require(from, n > 0 || a->mask >= 0);
+  return n;
 }
 
 static int128 get_wide(reader *from) {
@@ -199,7 +211,7 @@ static void load_native(reader *from, const native_udf *u, void *state) {
 
 static void load_one(const aggregate *a, reader *from, void *state) {
   switch (a->function) {
-    case PS_COUNT: *(int64_t *)state = get_count(from); break;
+    case PS_COUNT: *(int64_t *)state = load_count(from, a); break;
     case PS_SUM:
     case PS_AVG:
       if (type_is_float(a->type)) {
@@ -224,11 +236,14 @@ static void load_one(const aggregate *a, reader *from, void *state) {
   }
 }
 
-ps_code state_load(const aggregates *all, bytes from, uint8_t *state) {
+ps_code state_load(const aggregates *all, bytes from, uint8_t *state, int64_t *tuples) {
   reader r = {.at = from.data, .left = from.length, .code = PS_OK};
   for (int32_t i = 0; i < all->n && r.code == PS_OK; i++) load_one(&all->each[i], &r, state + all->each[i].offset);
-  require(&r, r.left == 0);
-  if (r.code == PS_OK) return PS_OK;
+  require(&r, r.left == 0 && r.tuples <= COUNT_MAX - *tuples);
+  if (r.code == PS_OK) {
+    *tuples += r.tuples;
+    return PS_OK;
+  }
   aggregates_drop(all, state);
   memset(state, 0, (size_t)all->state_size);
   return r.code;

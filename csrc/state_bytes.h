@@ -28,5 +28,6 @@ bool value_in_range(uint64_t bits, ps_type type);
 /* Replaces what the buffer holds. False when out of memory. */
 bool state_save(const aggregates *all, const uint8_t *state, byte_buffer *to);
 
-/* Into a state of zero bytes. PS_CORRUPT or PS_NO_MEMORY: the state holds nothing. */
-ps_code state_load(const aggregates *all, bytes from, uint8_t *state);
+/* Into a state of zero bytes. PS_CORRUPT or PS_NO_MEMORY: the state holds nothing. *tuples, 0 at first, adds up what
+   the states loaded so far have counted, because whoever joins them adds their counts. */
+ps_code state_load(const aggregates *all, bytes from, uint8_t *state, int64_t *tuples);

@@ -20,6 +20,7 @@ SAID = "said.txt"  #: by the tests that ran last
 #: Options of CMake by name of a build: see csrc/CMakeLists.txt.
 OPTIONS = {
     "usual": (),
+    "coverage": ("-DPYSTREAM_COVERAGE=ON", "-DPYSTREAM_MODEL_BUILD=OFF"),
     "small": ("-DPYSTREAM_SMALL=ON", "-DPYSTREAM_POISON=ON"),
     "address": ("-DPYSTREAM_SANITIZE=address,undefined", "-DPYSTREAM_SANITIZE_EXTENSION=ON"),
     "address-small": (
@@ -36,7 +37,7 @@ import sys
 sys.path[:0] = {paths!r}
 sys.path.append({packages!r})
 import pytest
-sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *{arguments!r}]))
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *{arguments!r}]))
 """
 
 
@@ -76,18 +77,20 @@ def environment(kind: str) -> dict[str, str]:
     return found
 
 
-def passes(folder: Path, *files: str, seconds: float, kind: str = "usual") -> bool:
-    """Whether these tests go well in that time. What they start ends with them; what they say is in SAID."""
+def start(folder: Path, *arguments: str, kind: str = "usual", said: str = SAID) -> subprocess.Popen[bytes]:
+    """Pytest on a copy with these files, or options, in a session of its own; what it says goes to a file."""
     packages = str(Path(pa.__file__).parent.parent)
     paths = [str(folder), str(folder / "tests")]
-    given = [str(folder / "tests" / file) for file in files]
-    if kind.endswith("small"):
-        given.append("-mnot usual_sizes")
+    given = [one if one.startswith("-") else str(folder / "tests" / one) for one in arguments]
     code = RUN.format(paths=paths, packages=packages, arguments=given)
-    env = os.environ if kind == "usual" else environment(kind)
-    with (folder / SAID).open("w") as said:
+    env = os.environ if kind in ("usual", "coverage") else environment(kind)
+    with (folder / said).open("w") as out:
         command = [sys.executable, "-S", "-c", code]
-        child = subprocess.Popen(command, cwd=folder, env=env, stdout=said, stderr=said, start_new_session=True)
+        return subprocess.Popen(command, cwd=folder, env=env, stdout=out, stderr=out, start_new_session=True)
+
+
+def finish(child: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Whether it goes well in that time. What it has started ends with it."""
     try:
         return child.wait(seconds) == 0
     except subprocess.TimeoutExpired:
@@ -96,3 +99,9 @@ def passes(folder: Path, *files: str, seconds: float, kind: str = "usual") -> bo
         with suppress(ProcessLookupError):  # it has left nobody behind
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def passes(folder: Path, *files: str, seconds: float, kind: str = "usual") -> bool:
+    """Whether these tests go well in that time. What they say is in SAID."""
+    usual_sizes = ["-mnot usual_sizes"] if kind.endswith("small") else []
+    return finish(start(folder, "-x", *files, *usual_sizes, kind=kind), seconds)

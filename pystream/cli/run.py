@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import re
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter

@@ -1,0 +1,159 @@
+"""Cases that no other test meets, as the counts of branches say (tests/branches.py)."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from streams import ALL, stream
+from test_partials import ORDER, batch_of, tagged
+
+import pystream as ps
+from pystream import _native
+from pystream.packed import PackedCombine, PackedFold
+from pystream.partials import Combine, Fold
+
+INTEGERS = [f"{sign}int{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)]
+DESIGNS = ["mq", "mq-lf", "tuml-sc", "tuml-mc", "wiml", "sliced", "runs"]
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+@pytest.mark.parametrize("apart", [False, True], ids=["close", "far apart"])
+def test_keys_and_values_of_every_integer_type(name, apart):
+    """Close together, keys index an array; far apart, they are hashed; and the map changes on the way."""
+    limits = np.iinfo(name)
+    step = (int(limits.max) - int(limits.min)) // 20
+    many = range(int(limits.min), int(limits.max), step) if apart else range(3, 90)
+    keys = np.array([3, 4, 5, 3, *(k for k in many for _ in range(2))], name)
+    table = pa.table({"ts": np.arange(len(keys)) // 4, "k": keys, "v": keys[::-1]})
+    query = ps.Query(ps.Window(8, 4), "k", {"n": ps.count(), "x": ps.max("v"), "i": ps.min("v"), "f": ps.first("v")})
+    results = [ps.aggregate(query, [table], design=design) for design in DESIGNS if design != "wiml"]
+    assert all(result.equals(results[0]) for result in results)
+    assert sum(results[0]["n"].to_pylist()) == sum(2 - (ts < 4) for ts in table["ts"].to_pylist())
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63)])
+def test_sums_that_leave_int64_on_either_side(design, value):
+    table = pa.table({"ts": [1, 2, 3], "v": [value, value, 0]})
+    with pytest.raises(ps.SumOverflowError, match="in the window starting at 0"):
+        ps.aggregate(ps.Query(ps.Window(10), None, {"s": ps.sum("v")}), [table], design=design)
+
+
+@pytest.mark.parametrize("orders", list(itertools.permutations(["a", "b", None])))
+def test_strings_that_several_threads_have_parts_of(orders):
+    """In wiml each input keeps its own part of a window; the parts are joined when it is complete."""
+    inputs = [pa.table({"ts": [1], "s": pa.array([s], pa.string())}) for s in orders]
+    query = ps.Query(ps.Window(10), None, {"least": ps.min("s"), "most": ps.max("s")})
+    assert ps.aggregate(query, inputs, design="wiml").to_pylist() == [{"ts": 0, "least": "a", "most": "b"}]
+
+
+def until_it_works(failing_memory, work) -> int:
+    """Do it with memory for one allocation, for two, ...; after how many it went well."""
+    for after in itertools.count(1):
+        failing_memory(after)
+        try:
+            work()
+        except MemoryError:
+            continue
+        else:
+            return after
+        finally:
+            failing_memory(0)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("make", [Fold, PackedFold, Combine, PackedCombine])
+def test_out_of_memory_while_a_fold_is_made(make, failing_memory, nothing_left):
+    rows = tagged([stream(np.random.default_rng(3), 20, 10, keys=3, null_keys=0.05)])
+    query = ps.Query(ps.Window(10, 4), ["k", "s"] if "s" in rows.column_names else "k", ALL)
+    assert until_it_works(failing_memory, lambda: make(query, rows.schema, **ORDER)) > 5
+
+
+def test_out_of_memory_while_partials_are_dropped(failing_memory, nothing_left):
+    """What is in no open window any more goes before entries are given or packed."""
+    rows = tagged([stream(np.random.default_rng(3), 60, 40, keys=3)])
+    query = ps.Query(ps.Window(10, 4), "k", ALL)
+
+    def work() -> None:
+        whole = Combine(query, rows.schema, **ORDER)
+        fold = Fold(query, rows.schema, **ORDER)
+        for partials in [*fold.add(batch_of(rows)), *fold.finish()]:
+            whole.add(partials)
+        assert list(whole.advance(20))
+        assert list(whole.held())
+
+    assert until_it_works(failing_memory, work) > 20
+
+
+def test_out_of_memory_in_exact_sums(failing_memory, nothing_left):
+    lib, ffi = _native.lib, _native.ffi
+    values = ffi.new("double[]", [1e300, 2.0**44])
+    one, other = lib.ps_exact_sum_new(), lib.ps_exact_sum_new()
+    failing_memory(1)
+    assert lib.ps_exact_sum_add_all(one, values, 2) == lib.PS_NO_MEMORY
+    failing_memory(0)
+    assert lib.ps_exact_sum_add_all(one, values, 2) == lib.PS_OK
+    failing_memory(1)
+    assert lib.ps_exact_sum_combine(other, one) == lib.PS_NO_MEMORY
+    failing_memory(0)
+    assert lib.ps_exact_sum_combine(other, one) == lib.PS_OK
+    assert lib.ps_exact_sum_round(other) == 1e300
+    for sum in (one, other, ffi.NULL):
+        lib.ps_exact_sum_free(sum)
+
+
+@pytest.mark.parametrize("to", ["mq", "sliced", "wiml"])
+def test_out_of_memory_while_windows_are_made_of_slices(to, failing_memory, nothing_left):
+    """A snapshot has slices; a design that keeps windows makes them of these."""
+    names = [n for n in ALL if to != "wiml" or ALL[n].function not in ("first", "last")]
+    query = ps.Query(ps.Window(10, 4), "k", {n: ALL[n] for n in names})
+    table = batch_of(stream(np.random.default_rng(5), 60, 30, keys=3, null_keys=0.1))
+    with ps.Operator(query, 1, table.schema, design="sliced") as op:
+        op.add(0, table)
+        op.heartbeat(0, 31)
+        list(op.poll())
+        blob = op.snapshot()
+
+    def work() -> None:
+        with ps.Operator.restore(query, blob, design=to):
+            pass
+
+    assert until_it_works(failing_memory, work) > 20
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("keys", [1, 3])
+def test_sums_that_outgrow_the_narrow_accumulator_and_come_back(sign, keys):
+    """One slice fits, several together do not; as they leave, sums fit again."""
+    rows = 120
+    values = np.where(np.arange(rows) // 24 % 2 == 0, sign * 2.0**44, sign * 2.0**-28)
+    table = pa.table({"ts": np.arange(rows) // (2 * keys), "k": np.arange(rows) % keys, "x": values})
+    query = ps.Query(ps.Window(12, 1), "k", {"s": ps.sum("x"), "a": ps.avg("x")})
+    for inputs in ([table], [table, table]):
+        assert ps.aggregate(query, inputs, design="sliced").equals(ps.aggregate(query, inputs, design="mq"))
+
+
+def test_a_fold_that_has_failed_answers_nothing_more():
+    """After a parcel that is not what packing gives."""
+    query, batch = ps.Query(ps.Window(10), "k", {"n": ps.count()}), pa.record_batch({"ts": [3], "k": [1]})
+    fold = PackedFold(query, batch.schema)
+    ((_, parcel),) = [*fold.add(batch), *fold.finish()]
+    whole = PackedCombine(query, batch.schema)
+    whole.take(parcel[:-1] + b"\xff")
+    with pytest.raises(ps.PartialError):
+        list(whole.finish())
+    handle, keys = whole._handle, pa.record_batch({"n": [0], "k": [1]})
+    calls = [
+        lambda: handle.get_keys(keys.schema),
+        lambda: handle.number_keys(keys),
+        lambda: handle.add_packed(_native.ffi.new("uint32_t[]", 1), memoryview(parcel)),
+        lambda: list(handle.pack(np.zeros(1, np.uint16), 1)),
+        lambda: handle.add_partials(keys, held=False),
+    ]
+    for call in calls:
+        with pytest.raises(_native.Fault) as failed:
+            call()
+        assert failed.value.code == _native.lib.PS_CLOSED
