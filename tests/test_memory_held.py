@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from threads import patience
 
+import pystream as ps
 from pystream._native import DESIGNS
 
 ORDERED = ("mq", "mq-lf", "runs", "tuml-sc", "tuml-mc")
@@ -167,3 +171,28 @@ def test_what_is_held_is_what_the_process_grew_by(design):
     wrong = {way: (grew, said) for way, (grew, said) in found.items() if not grew / 2 <= said <= 2 * grew}
     assert not wrong, found
     assert all(grew > 15 << 20 for grew, _ in found.values()), found
+
+
+QUERY = ps.Query(ps.Window(1), "k", {"n": ps.count()})
+SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_what_was_handed_over_is_not_held(design):
+    """Rows that were read, and snapshots, are the caller's; and so are the views that have been passed."""
+    with ps.Operator(QUERY, 1, SCHEMA, design) as op:
+        held, kept = [], []
+        for begin in range(0, 200_000, 20_000):
+            ts = np.arange(begin, begin + 20_000)
+            whole = pa.RecordBatch.from_pydict({"ts": ts, "k": ts % 7})
+            for at in range(0, 20_000, 5000):
+                op.add(0, whole.slice(at, 5000))
+            op.heartbeat(0, begin + 20_000)
+            for _ in patience():
+                kept += op.poll()
+                if op.stats()["rows_out"] >= begin + 20_000 and op.stats()["pending"] == 0:
+                    break
+            kept += [*op.poll(), op.snapshot()]
+            held.append(op.stats()["bytes_held"])
+        assert max(held[5:]) <= max(held[:5]) + 100_000  # rows and snapshots take 5 MB
+        assert min(held) >= 0
