@@ -186,7 +186,8 @@ static int64_t round_once(setup how, int64_t takes_max, bool at_pipe) {
   ps_type types[] = {PS_I64, PS_I64};
   ps_native native = {process, produce, sizeof(counted), 1, &key};
   ps_aggregate counts[] = {{PS_COUNT, -1, -1, NULL}, {PS_NATIVE, 0, -1, &native}};
-  ps_query query = {WINDOW, WINDOW, 2, types, 1, how.design == PS_WIML || how.design == PS_SLICED ? 1 : 2, counts, NULL};
+  ps_query query = {WINDOW, WINDOW, 2, types, 1, how.design == PS_WIML || how.design == PS_SLICED ? 1 : 2,
+                    counts, NULL};
   ps_operator *op;
   if (ps_operator_new(&query, inputs, how.design, how.threads, 0, 64, &op) != PS_OK) abort();
   pthread_t *threads = calloc((size_t)inputs, sizeof *threads);
