@@ -51,16 +51,19 @@ static int64_t offset_at(const ps_strings *s, int64_t i) {
   return s->wide ? ((const int64_t *)s->offsets)[s->first + i] : ((const int32_t *)s->offsets)[s->first + i];
 }
 
-#define FALLS(type)                                              \
-  do {                                                           \
-    const type *o = (const type *)s->offsets + s->first;         \
-    for (int64_t i = 0; i < s->n; i++) falls |= o[i] > o[i + 1]; \
+/* As wide as the offsets, so that the compiler compares many at a time. */
+#define FALLS(type)                                                   \
+  do {                                                                \
+    const type *o = (const type *)s->offsets + s->first;              \
+    type any = 0;                                                     \
+    for (int64_t i = 0, n = s->n; i < n; i++) any |= o[i] > o[i + 1]; \
+    falls = any != 0;                                                 \
   } while (0)
 
 /* Whether every string lies in the data: the first one begins and the last one ends there, and none ends before it
    begins. */
 static bool within(const ps_strings *s) {
-  bool falls = false;
+  bool falls;
   if (s->wide) {
     FALLS(int64_t);
   } else {
