@@ -329,8 +329,8 @@ static inline uint64_t run_holders_leave(cell *holders) {
 /* Relaxed: who adds a reference has one. */
 static inline void references_join(cell *references) { CELL_ADD(references, 1, memory_order_relaxed); }
 
-/* How many there were. Release: what was read through this reference; acquire: what was read through the others, for the
-   one who frees. */
+/* How many there were. Release: what was read through this reference; acquire: what was read through the others, for
+   the one who frees. */
 static inline uint64_t references_leave(cell *references) {
   return CELL_ADD(references, (uint64_t)-1, memory_order_acq_rel);
 }

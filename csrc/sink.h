@@ -10,8 +10,8 @@
  *
  * A reader that must not block (an event loop) leaves a file descriptor instead of waiting: one byte is written to it
  * as soon as a take would find something, and it is then forgotten. That happens behind the lock, so once
- * sink_unwatch has taken a descriptor back, nothing is written to it any more and its number may be used again. One byte into an
- * empty pipe never blocks.
+ * sink_unwatch has taken a descriptor back, nothing is written to it any more and its number may be used again. One
+ * byte into an empty pipe never blocks.
  */
 #pragma once
 
