@@ -13,16 +13,19 @@ static const char *const operations[] = {
     NULL,
 };
 
-/* Parameters: inputs, readers, levels, full_every, count_every, slab_bytes, slab_spares; 0 is T-Gate's default. */
+static int64_t given(int64_t parameter, int64_t usual) { return parameter ? parameter : usual; }
+
+/* Parameters: inputs, readers, levels, full_every, count_every, slab_bytes, slab_spares; 0 is what users have, although
+   T-Gate's own defaults are small here (SIZED). */
 static void *create(const int64_t *parameter) {
   t_gate_options options = {
       .inputs = (int32_t)parameter[0],
       .readers = (int32_t)parameter[1],
       .levels = (int32_t)parameter[2],
-      .full_every = (int32_t)parameter[3],
-      .count_every = (int32_t)parameter[4],
-      .slab_bytes = parameter[5],
-      .slab_spares = parameter[6],
+      .full_every = (int32_t)given(parameter[3], 256),
+      .count_every = (int32_t)given(parameter[4], 128),
+      .slab_bytes = given(parameter[5], 4064),
+      .slab_spares = given(parameter[6], 16),
   };
   t_gate *gate;
   return t_gate_new(&options, &gate) == PS_OK ? gate : NULL;

@@ -188,7 +188,7 @@ static int64_t read_watching(t_gate *gate, const worker *w, int64_t *early, int6
 
 static void flat_mode(int64_t tuples) {
   t_gate *gate;
-  t_gate_options options = {.inputs = 4, .readers = 1};
+  t_gate_options options = {.inputs = 4, .readers = 1, .slab_bytes = 4064, .slab_spares = 16}; /* as users have it */
   if (t_gate_new(&options, &gate) != PS_OK) abort();
   ps_fault fault;
   ps_counter left_behind[4] = {0};
