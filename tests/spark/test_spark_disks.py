@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 import streaming_runs as runs
 from click.testing import CliRunner
-from disks import Disk, small_disk
 from faults import record
+from mounts import Disk, small_disk
 
 import pystream as ps
 from pystream.cli import main
