@@ -3,11 +3,10 @@
 
 #include "hash.h"
 
-#define DIRECT_MIN                                                                                  \
-  SIZED(4096, 4) /* 16 KB: in the second-level cache, whatever the number of inputs that take turns \
-                  */
-#define DIRECT_SPREAD \
-  SIZED(16, 2) /* values per key; the array is then at most twice as large as the hash table would be */
+/* Values of the array, 16 KB: in the second-level cache, whatever the number of inputs that take turns. */
+#define DIRECT_MIN SIZED(4096, 4)
+/* Values per key; the array is then at most twice as large as the hash table would be. */
+#define DIRECT_SPREAD SIZED(16, 2)
 #define SLOTS_FIRST SIZED(64, 2)
 #define DIRECT_FIRST SIZED(64, 1)
 
