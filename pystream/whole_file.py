@@ -47,9 +47,9 @@ def whole_file(path: Path) -> Iterator[Path]:
             scratch.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path | str, content: str | bytes) -> None:
     """Write a file whole or not at all."""
-    with whole_file(path) as scratch:
+    with whole_file(Path(path)) as scratch:
         scratch.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 

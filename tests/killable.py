@@ -7,15 +7,17 @@
     EVENT:NAME:N    at the N-th such event: call or return (of a Python function), c_call or c_return (of one in C)
     torn:N          in the middle of the N-th write to a file: half of its bytes are in the file
 
-Functions are those of the program and of pystream, and those in C that they call. A line is printed when what takes
-long to import is there, so that a killer outside knows that the program begins.
+Functions are those of the program, of pystream and of pathlib, and those in C that they call. A line is printed when
+what takes long to import is there, so that a killer outside knows that the program begins.
 """
 
 from __future__ import annotations
 
 import builtins
+import io
 import json
 import os
+import pathlib
 import signal
 import sys
 from collections import Counter
@@ -28,7 +30,7 @@ import pyarrow.parquet  # noqa: F401 - all that the program needs
 import pystream.operator
 
 PROGRAM = "<program>"
-OWN = str(Path(pystream.__file__).parent)
+OWN = (str(Path(pystream.__file__).parent), pathlib.__file__)
 
 
 def die() -> None:
@@ -63,7 +65,7 @@ class Torn:
 
 def tear(n: int) -> None:
     usual, Torn.left = open, n
-    builtins.open = lambda *args, **named: Torn(usual(*args, **named))
+    builtins.open = io.open = lambda *args, **named: Torn(usual(*args, **named))
 
 
 def watch(event: str, name: str, n: int) -> None:
