@@ -17,7 +17,7 @@
 
 #include "exact_sum.h"
 
-#define EXACT_MEANS 32 /* in a block: most windows have more keys, and few places stay empty */
+#define EXACT_MEANS SIZED(32, 4) /* in a block: most windows have more keys, and few places stay empty */
 
 typedef struct {
   _Alignas(32) uint64_t low[EXACT_MEANS]; /* halves of the sums */

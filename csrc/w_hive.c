@@ -253,7 +253,7 @@ static void targets_drop(updater *u, int32_t thread, int64_t windows) {
   }
 }
 
-#define STOP_EVERY 1024 /* windows between two looks at `stop` */
+#define STOP_EVERY SIZED(1024, 1) /* windows between two looks at `stop` */
 
 static bool is_stopped(const w_hive *hive, int64_t windows) {
   return windows % STOP_EVERY == 0 && hive->stop && ps_flag_get(hive->stop);

@@ -4,7 +4,7 @@
 #include "window_rows.h"
 
 /* Windows that a tuple is added to between two looks at `stop`: some 0.1 ms. */
-#define STOP_EVERY 1024
+#define STOP_EVERY SIZED(1024, 1)
 
 void window_list_init(window_list *list, pane_windows shape, const aggregates *functions, out_rows *journal,
                       ps_flag *stop) {
