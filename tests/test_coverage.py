@@ -19,10 +19,10 @@ def test_branches_of_csrc(tmp_path):
     coverage, (_, entries) = Coverage(tmp_path), listed()
     coverage.run()
     measured = coverage.measure()
-    assert measured.share >= SHARE_MIN
     if unlisted(measured, entries):  # threads may have met differently: once more, on top of what was counted
         coverage.run()
         measured = coverage.measure()
+    assert measured.share >= SHARE_MIN
     hint = "write a test, or `python tests/branches.py --update` and give a reason in tests/uncovered.toml"
     assert not unlisted(measured, entries), f"{hint}:\n{told(unlisted(measured, entries))}"
     hint = "these are taken now, or gone: `python tests/branches.py --update`, or mark them `sometimes = true`"
