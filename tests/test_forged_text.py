@@ -7,6 +7,8 @@ import time
 
 import pyarrow as pa
 import pytest
+from test_packed import body_of
+from test_packed import forged as sealed
 
 import pystream as ps
 from pystream import snapshot
@@ -109,10 +111,11 @@ ALL = ps.Query(ps.Window(10), "k", ORDERED | UNORDERED)
 def test_parcels(batch, where):
     fold = PackedFold(ALL, SCHEMA, position="ts")
     ((_, parcel),) = [*fold.add(batch), *fold.finish()]
-    assert parcel.count(GOOD) == 1 or where != "'k'"
+    body = body_of(parcel)
+    assert body.count(GOOD) == 1 or where != "'k'"
     combine = PackedCombine(ALL, SCHEMA, position="ts")
     with pytest.raises(ps.PartialError, match=f"packed partials: .*{where}"):
-        combine.take(parcel.replace(GOOD, BAD))
+        combine.take(sealed(body.replace(GOOD, BAD)))
         list(combine.finish())
 
 
@@ -123,12 +126,12 @@ def test_values_of_parcels_are_values_of_their_column():
     fold = PackedFold(query, schema, position="ts")
     batch = pa.record_batch({"ts": pa.array([1]), "x": pa.array([77], pa.int8())})
     ((_, parcel),) = [*fold.add(batch), *fold.finish()]
-    word = (77).to_bytes(8, "little")
-    assert parcel.count(word) == 2
+    body, word = body_of(parcel), (77).to_bytes(8, "little")
+    assert body.count(word) == 2
     for which in (0, 1):
-        at = parcel.index(word, parcel.index(word) + which)
+        at = body.index(word, body.index(word) + which)
         combine = PackedCombine(query, schema, position="ts")
-        combine.take(parcel[:at] + (77 + 256).to_bytes(8, "little") + parcel[at + 8 :])
+        combine.take(sealed(body[:at] + (77 + 256).to_bytes(8, "little") + body[at + 8 :]))
         with pytest.raises(ps.PartialError, match=f"__{which}_value is not a value of its column"):
             list(combine.finish())
 
