@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from streams import ALL, stream
+from test_packed import body_of, forged
 from test_partials import ORDER, batch_of, tagged
 
 import pystream as ps
-from pystream import _native, seals
+from pystream import _native
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine, Fold
 
@@ -142,15 +143,15 @@ def test_a_fold_that_has_failed_answers_nothing_more():
     fold = PackedFold(query, batch.schema)
     ((_, parcel),) = [*fold.add(batch), *fold.finish()]
     whole = PackedCombine(query, batch.schema)
-    _, body = seals.opened(parcel, seals.PARTIALS)
-    whole.take(seals.sealed(seals.PARTIALS, seals.Seal(0), bytes(body[:-1]) + b"\xff"))
+    body = body_of(parcel)
+    whole.take(forged(body[:-1] + b"\xff"))
     with pytest.raises(ps.PartialError):
         list(whole.finish())
     handle, keys = whole._handle, pa.record_batch({"n": [0], "k": [1]})
     calls = [
         lambda: handle.get_keys(keys.schema),
         lambda: handle.number_keys(keys),
-        lambda: handle.add_packed(_native.Done(), _native.ffi.new("uint32_t[]", 1), body),
+        lambda: handle.add_packed(_native.Done(), _native.ffi.new("uint32_t[]", 1), memoryview(body)),
         lambda: list(handle.pack(np.zeros(1, np.uint16), 1)),
         lambda: handle.add_partials(keys, held=False),
     ]

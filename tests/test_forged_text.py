@@ -7,9 +7,11 @@ import time
 
 import pyarrow as pa
 import pytest
+from test_packed import body_of
+from test_packed import forged as sealed
 
 import pystream as ps
-from pystream import seals, snapshot
+from pystream import snapshot
 from pystream.operator import DESIGNS, designs_for
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine, Fold
@@ -101,12 +103,6 @@ def test_binary_columns_may_have_any_bytes(design):
 ALL = ps.Query(ps.Window(10), "k", ORDERED | UNORDERED)
 
 
-def packed(fold: PackedFold, batch: pa.RecordBatch) -> bytes:
-    """What the fold makes of the batch, without its seal: whoever forges bytes forges the checksum, too."""
-    ((_, parcel),) = [*fold.add(batch), *fold.finish()]
-    return bytes(seals.opened(parcel, seals.PARTIALS)[1])
-
-
 @pytest.mark.parametrize(
     ("batch", "where"),
     [(rows([1, 2], key=GOOD), "'k'"), (rows([1, 2], text=GOOD), "__[0-3]_value")],
@@ -114,11 +110,12 @@ def packed(fold: PackedFold, batch: pa.RecordBatch) -> bytes:
 )
 def test_parcels(batch, where):
     fold = PackedFold(ALL, SCHEMA, position="ts")
-    body = packed(fold, batch)
+    ((_, parcel),) = [*fold.add(batch), *fold.finish()]
+    body = body_of(parcel)
     assert body.count(GOOD) == 1 or where != "'k'"
     combine = PackedCombine(ALL, SCHEMA, position="ts")
     with pytest.raises(ps.PartialError, match=f"packed partials: .*{where}"):
-        combine.take(seals.sealed(seals.PARTIALS, seals.Seal(0), body.replace(GOOD, BAD)))
+        combine.take(sealed(body.replace(GOOD, BAD)))
         list(combine.finish())
 
 
@@ -128,13 +125,13 @@ def test_values_of_parcels_are_values_of_their_column():
     query = ps.Query(ps.Window(10), None, {"least": ps.min("x"), "first": ps.first("x")})
     fold = PackedFold(query, schema, position="ts")
     batch = pa.record_batch({"ts": pa.array([1]), "x": pa.array([77], pa.int8())})
-    body, word = packed(fold, batch), (77).to_bytes(8, "little")
+    ((_, parcel),) = [*fold.add(batch), *fold.finish()]
+    body, word = body_of(parcel), (77).to_bytes(8, "little")
     assert body.count(word) == 2
     for which in (0, 1):
         at = body.index(word, body.index(word) + which)
         combine = PackedCombine(query, schema, position="ts")
-        wrong = body[:at] + (77 + 256).to_bytes(8, "little") + body[at + 8 :]
-        combine.take(seals.sealed(seals.PARTIALS, seals.Seal(0), wrong))
+        combine.take(sealed(body[:at] + (77 + 256).to_bytes(8, "little") + body[at + 8 :]))
         with pytest.raises(ps.PartialError, match=f"__{which}_value is not a value of its column"):
             list(combine.finish())
 

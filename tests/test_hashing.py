@@ -125,6 +125,7 @@ import hashlib, random, sys
 import numpy as np
 import pyarrow as pa
 import pystream as ps
+from pystream import seals
 from pystream._native import DESIGNS
 from streams import ALL, stream
 from test_packed import parcels_of, windows_of
@@ -174,7 +175,8 @@ for shape, change in SHAPES.items():
     print(shape, "udf", digest(as_bytes(ps.aggregate(udf, inputs, design="tuml-mc", threads=3))))
     rows = tagged(inputs)
     parcels = parcels_of(query, rows, random.Random(1), shards=3, folds=2)
-    print(shape, "parcels", digest(b"".join(bytes([to]) + parcel for to, parcel in parcels)))
+    bodies = [bytes([to]) + seals.opened(parcel, seals.PARTIALS)[1] for to, parcel in parcels]  # seals name a sender
+    print(shape, "parcels", digest(b"".join(bodies)))
     print(shape, "combined", digest(as_bytes(windows_of(query, rows.schema, [parcel for _, parcel in parcels]))))
     if shape != "text":
         hive = ps.WHive(ps.Window(30, 7), ps.sum("v"), 1)

@@ -87,3 +87,4 @@ ps_code fold_partials(ps_fold *f, table *out);
 ps_design draw_design(draw *d, const shape *s);
 ps_operator *shape_operator(const shape *s, ps_design design, int32_t inputs, int32_t threads);
 ps_code operator_rows(ps_operator *op, table *out);
+ps_code operator_pause(ps_operator *op); /* however long that takes */

@@ -47,13 +47,13 @@ static ps_operator *copy_of(ps_operator *op, const job *j) {
   ps_fault fault = {0};
   int64_t start_next;
   ps_code code;
-  if (ps_operator_pause(op) != PS_OK) return NULL;
+  if (operator_pause(op) != PS_OK) return NULL;
   AGAIN(code, ps_operator_save_windows(op, &windows));
   AGAIN(code, ps_operator_save_slices(op, &slices, &start_next));
   AGAIN(code, ps_operator_save_pending(op, 0, &pending));
   ps_operator_resume(op);
   if (ps_operator_new(&j->s.query, 1, j->design, 1, 0, 1 << 20, &other) == PS_OK) {
-    CLAIM(ps_operator_pause(other) == PS_OK);
+    CLAIM(operator_pause(other) == PS_OK);
     code = ps_operator_load_windows(other, &windows, &slices, start_next, &fault);
     ps_operator_resume(other);
     CLAIM(code == PS_OK || code == PS_NO_MEMORY);

@@ -104,3 +104,9 @@ ps_code operator_rows(ps_operator *op, table *out) {
     if (code != PS_OK && code != PS_EMPTY) return code == PS_END ? PS_OK : code;
   }
 }
+
+ps_code operator_pause(ps_operator *op) {
+  ps_code code = PS_EMPTY;
+  while (code == PS_EMPTY) code = ps_operator_pause(op, 1000);
+  return code;
+}

@@ -22,7 +22,7 @@ static void saved_free(saved *s) {
 static saved save(ps_operator *op) {
   saved s = {.windows = table_new(0, 4), .slices = table_new(0, 4)};
   struct ArrowArray out = {0};
-  if (ps_operator_pause(op) == PS_CLOSED) return s;
+  if (operator_pause(op) == PS_CLOSED) return s;
   CLAIM(ps_operator_save_windows(op, &out) == PS_OK);
   table_take(&s.windows, &out);
   CLAIM(ps_operator_save_slices(op, &out, &s.start_next) == PS_OK);
@@ -37,7 +37,7 @@ static ps_code load(ps_operator *op, const saved *s, int64_t slack) {
   ps_fault fault = {0};
   struct ArrowArray windows = table_arrow(&s->windows, saved_types, slack);
   struct ArrowArray slices = table_arrow(&s->slices, saved_types, slack);
-  CLAIM(ps_operator_pause(op) == PS_OK);
+  CLAIM(operator_pause(op) == PS_OK);
   ps_code code = ps_operator_load_windows(op, &windows, &slices, s->start_next, &fault);
   ps_operator_resume(op);
   CLAIM(code == PS_OK || code == PS_CORRUPT);

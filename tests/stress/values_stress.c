@@ -180,6 +180,13 @@ static totals read_all(ps_operator *op) {
   }
 }
 
+/* In short waits, as Python does; false: the operator has ended. */
+static bool pause_all(ps_operator *op) {
+  ps_code code = PS_EMPTY;
+  while (code == PS_EMPTY) code = ps_operator_pause(op, 1);
+  return code == PS_OK;
+}
+
 /* The operator of the next design, with these windows and slices, run to its end; how many tuples were in them. */
 static int64_t restored(const actor *run, const struct ArrowArray *windows, const struct ArrowArray *slices,
                         int64_t start_next) {
@@ -188,7 +195,7 @@ static int64_t restored(const actor *run, const struct ArrowArray *windows, cons
   ps_operator *op;
   ps_fault fault;
   if (ps_operator_new(&query, run->inputs, next, 2, 0, 1000, &op) != PS_OK) fail("new", next);
-  if (ps_operator_pause(op) != PS_OK) fail("pause", next);
+  if (!pause_all(op)) fail("pause", next);
   ps_code code = ps_operator_load_windows(op, windows, slices, start_next, &fault);
   if (code != PS_OK) fail("load", code);
   ps_operator_resume(op);
@@ -220,7 +227,7 @@ static void save_once(const actor *run) {
 
 static void *save(void *argument) {
   actor *run = argument;
-  while (!atomic_load(&run->done) && ps_operator_pause(run->op) == PS_OK) save_once(run);
+  while (!atomic_load(&run->done) && pause_all(run->op)) save_once(run);
   return NULL;
 }
 
