@@ -193,7 +193,9 @@ static bool settle_ready(ps_operator *op, frontier f) {
 }
 
 /* Inputs may wait for every tuple. */
-static bool is_small(const ps_operator *op) { return op->input[0].ledger.held_max < SETTLE_EVERY * SETTLE_WINDOWS; }
+static bool is_small(const ps_operator *op) {
+  return op->input[0].ledger.held_max < (int64_t)SETTLE_EVERY * SETTLE_WINDOWS;
+}
 
 /* There is more to put out: the tuples of the slices that were read are done with. */
 static bool settle_read(ps_operator *op) {

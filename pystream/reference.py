@@ -61,25 +61,19 @@ def _apply(function: Any, rows: list[Row]) -> Any:
     if not values:
         return None
     if function.function in ("sum", "avg"):
-        return _sum(values) if function.function == "sum" else _mean(values)
+        return _sum(values, None if function.function == "sum" else len(values))
     if function.function in ("min", "max"):
         return (min if function.function == "min" else max)(values, key=_order)
     return values[0] if function.function == "first" else values[-1]
 
 
-def _sum(values: list[Any]) -> Any:
-    return sum(values) if not isinstance(values[0], float) else _rounded(values, 1)
-
-
-def _mean(values: list[Any]) -> float:
-    return sum(values) / len(values) if not isinstance(values[0], float) else _rounded(values, len(values))
-
-
-def _rounded(values: list[float], n: int) -> float:
-    """The exact sum of floats divided by n, rounded once."""
+def _sum(values: list[Any], n: int | None = None) -> Any:
+    """Exact, divided by n if there is one; floats are rounded once, at the end."""
+    if not isinstance(values[0], float):
+        return sum(values) if n is None else sum(values) / n
     if not all(map(math.isfinite, values)):
         return sum(v for v in values if not math.isfinite(v))  # NaN and infinities decide alone
-    exact = sum(map(Fraction, values)) / n
+    exact = sum(map(Fraction, values)) / (n or 1)
     try:
         return float(exact)
     except OverflowError:
