@@ -318,19 +318,11 @@ static inline void run_link_publish(cell *next, void *run) {
 /* Acquire: what is in the run behind. Partner: run_link_publish (RunGate G2). */
 static inline void *run_link_read(const cell *next) { return (void *)(uintptr_t)CELL_LOAD(next, memory_order_acquire); }
 
-/* One reader less; how many there were. Release: what this reader did with the run; acquire: what the others did, for
+/* ---- run_gate.c, share.c: who may free ---- */
+
+/* Relaxed: who adds a holder is one. */
+static inline void holders_join(cell *holders) { CELL_ADD(holders, 1, memory_order_relaxed); }
+
+/* One holder less; how many there were. Release: what this one did with the thing; acquire: what the others did, for
    the one who frees it (RunGate G3). */
-static inline uint64_t run_holders_leave(cell *holders) {
-  return CELL_ADD(holders, (uint64_t)-1, memory_order_acq_rel);
-}
-
-/* ---- share.c ---- */
-
-/* Relaxed: who adds a reference has one. */
-static inline void references_join(cell *references) { CELL_ADD(references, 1, memory_order_relaxed); }
-
-/* How many there were. Release: what was read through this reference; acquire: what was read through the others, for
-   the one who frees. */
-static inline uint64_t references_leave(cell *references) {
-  return CELL_ADD(references, (uint64_t)-1, memory_order_acq_rel);
-}
+static inline uint64_t holders_leave(cell *holders) { return CELL_ADD(holders, (uint64_t)-1, memory_order_acq_rel); }

@@ -46,7 +46,7 @@ bool run_gate_init(run_gate *g, int32_t inputs, int32_t readers) {
 
 static void run_gate_leave(run *r) {
   AT(next_leave);
-  if (run_holders_leave(&r->holders) == 1) memory_free(r);
+  if (holders_leave(&r->holders) == 1) memory_free(r);
 }
 
 /* What no reader has left: from the cursor on that is farthest behind. All cursors of an input stand in one list, and

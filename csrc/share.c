@@ -11,13 +11,13 @@
 
 typedef struct {
   struct ArrowArray whole;
-  cell references;
+  cell holders;
 } shared;
 
 static void leave(struct ArrowArray *reference) {
   shared *s = reference->private_data;
   reference->release = NULL;
-  if (references_leave(&s->references) > 1) return;
+  if (holders_leave(&s->holders) > 1) return;
   s->whole.release(&s->whole);
   memory_free(s);
 }
@@ -26,7 +26,7 @@ static bool make_shared(struct ArrowArray *array) {
   shared *s = memory_new(sizeof *s);
   if (!s) return false;
   s->whole = *array;
-  cell_init(&s->references, 1);
+  cell_init(&s->holders, 1);
   array->private_data = s;
   array->release = leave;
   return true;
@@ -35,7 +35,7 @@ static bool make_shared(struct ArrowArray *array) {
 ps_code ps_arrow_share(struct ArrowArray *array, struct ArrowArray *out) {
   assert(array->release);
   if (array->release != leave && !make_shared(array)) return PS_NO_MEMORY;
-  references_join(&((shared *)array->private_data)->references);
+  holders_join(&((shared *)array->private_data)->holders);
   *out = *array;
   return PS_OK;
 }

@@ -166,8 +166,8 @@ ORDERS = stronger_than_relaxed(*leaving(talk=True))
 
 def test_which_orders_there_are():
     assert ORDERS == [
-        ("run_holders_leave", "acquire"),
-        ("run_holders_leave", "release"),
+        ("holders_leave", "acquire"),
+        ("holders_leave", "release"),
         ("run_link_publish", "relaxed"),
         ("run_link_read", "relaxed"),
     ]
