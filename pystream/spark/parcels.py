@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 import json
-import secrets
 import struct
 from collections import Counter
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from pystream.packed import PackedFold, Parcel
 from pystream.plan import Plan
 from pystream.seals import Kind, Seal
 from pystream.spark.phases import by_shard, shard_labels, shards_of
+from pystream.spark.workers import task_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -269,7 +269,7 @@ class _Bag:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self.sender = secrets.randbits(64)
+        self.sender = task_number()
         self._fold = None
         if layout.packs:
             self._fold = PackedFold(

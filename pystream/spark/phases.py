@@ -7,11 +7,10 @@ in chunks: Spark hands so many rows to Python at a time (spark.sql.execution.arr
 
 from __future__ import annotations
 
-import secrets
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -25,7 +24,7 @@ from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine
 from pystream.plan import Plan
 from pystream.spark.types import results, to_spark
-from pystream.spark.workers import settle
+from pystream.spark.workers import settle, task_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,7 +87,8 @@ class Phases:
         """Make what folds the rows of a task."""
         place = self.stream, self.position
         key = self.query.key
-        return PackedFold(self.query, self.schema, *place, shards=shards, shard_of=lambda b: shards_of(b, key, shards))
+        shard_of = lambda keys: shards_of(keys, key, shards)  # noqa: E731
+        return PackedFold(self.query, self.schema, *place, shards=shards, shard_of=shard_of, sender=task_number())
 
     def combine(self, start: int = 0) -> Combine:
         """Make what combines the partial aggregates of some keys, or the rows of some windows from `start` on."""
@@ -98,11 +98,9 @@ class Phases:
         """Phase 1, in a task: fold rows, give packed shards."""
         settle()
         fold = self.fold(len(labels))
-        for batch in batches:
-            for shard, parcel in fold.add(batch):
-                yield _chunks(labels[shard], parcel)
-        for shard, parcel in fold.finish():
-            yield _chunks(labels[shard], parcel)
+        parcels = chain.from_iterable(chain(map(fold.add, batches), [fold.finish()]))
+        for number, (shard, parcel) in enumerate(parcels, task_number() << 32):
+            yield _chunks(labels[shard], number, parcel)
 
     def windows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Phase 2, in a task: combine all packed shards of some keys, give the windows."""
@@ -152,11 +150,11 @@ def by_shard(batch: pa.RecordBatch, key: Sequence[str], labels: Sequence[int]) -
             yield label, ordered.slice(begin, end - begin)
 
 
-def _chunks(label: int, packed: bytes) -> pa.RecordBatch:
+def _chunks(label: int, number: int, packed: bytes) -> pa.RecordBatch:
     edges = np.array([*range(0, len(packed), CHUNK_BYTES), len(packed)], np.int32)
     n = len(edges) - 1
     parts = pa.BinaryArray.from_buffers(pa.binary(), n, [None, pa.py_buffer(edges), pa.py_buffer(packed)])
-    columns = [[label] * n, [secrets.randbits(63)] * n, range(n), [n] * n]
+    columns = [[label] * n, [number] * n, range(n), [n] * n]
     arrays = [pa.array(c, f.type) for c, f in zip(columns, PACKED, strict=False)]
     return pa.record_batch([*arrays, parts], schema=PACKED)
 

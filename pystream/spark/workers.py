@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import secrets
 import sys
+
+from pyspark import TaskContext
 
 _known = 0  # modules that were there the last time
 
@@ -18,3 +21,13 @@ def settle() -> None:
     if len(sys.modules) != _known:
         _known = len(sys.modules)
         gc.freeze()
+
+
+def task_number() -> int:
+    """The number of the task's partition; outside of a task any number of 31 bits.
+
+    A task that Spark runs again must give the same bytes: Spark compares them with those of the first time, and fails a
+    job whose later stages have begun with other ones. So what tasks give carries this number, and no random one.
+    """
+    context = TaskContext.get()
+    return secrets.randbits(31) if context is None else context.partitionId()
