@@ -63,11 +63,14 @@ def runtime(name: str) -> str:
 
 
 def environment(kind: str) -> dict[str, str]:
-    """What a build's tests need: fewer examples, as they run a second time; and a sanitizer in front of all else.
+    """What a build's tests need: fewer examples, as they run a second time; and a sanitizer in front of all else. To
+    count branches they take all examples, and the same tables of keys each time.
 
     Python and Arrow get their memory from the allocator that the sanitizer watches. What Python itself keeps at its end
     would drown any leak of ours: those are told by `ps_memory_live`.
     """
+    if kind == "coverage":
+        return os.environ | {"PYSTREAM_HASH_SEED": "coverage"}
     found = {"PYSTREAM_EXAMPLES": "10"} | os.environ
     if kind.startswith("address"):
         found["LD_PRELOAD"] = f"{runtime('libasan.so')} {runtime('libstdc++.so')}"
@@ -83,7 +86,7 @@ def start(folder: Path, *arguments: str, kind: str = "usual", said: str = SAID) 
     paths = [str(folder), str(folder / "tests")]
     given = [one if one.startswith("-") else str(folder / "tests" / one) for one in arguments]
     code = RUN.format(paths=paths, packages=packages, arguments=given)
-    env = os.environ if kind in ("usual", "coverage") else environment(kind)
+    env = os.environ if kind == "usual" else environment(kind)
     with (folder / said).open("w") as out:
         command = [sys.executable, "-S", "-c", code]
         return subprocess.Popen(command, cwd=folder, env=env, stdout=out, stderr=out, start_new_session=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -159,3 +160,116 @@ def test_a_fold_that_has_failed_answers_nothing_more():
         with pytest.raises(_native.Fault) as failed:
             call()
         assert failed.value.code == _native.lib.PS_CLOSED
+
+
+# ---- C that Python does not call so, because it has looked before ----
+
+
+def test_rows_before_time_begins():
+    rows = tagged([stream(np.random.default_rng(3), 20, 10, keys=3)])
+    fold = Fold(ps.Query(ps.Window(10), "k", {"n": ps.count()}), rows.schema, **ORDER)
+    prepared = pa.record_batch({"ts": [3, -1, 2], "k": [1, 1, 1]})
+    with pytest.raises(_native.Fault) as refused:
+        fold._handle.add_rows(prepared)
+    assert _native.is_disorder(refused.value)
+    assert (refused.value.row, refused.value.ts) == (1, -1)
+    assert fold._handle.entries == 0
+
+
+LONG = "ascii " * 20
+TEXTS = ["a", LONG, "é", "€", "😀", "\u0800", "\ud7ff", "\ue000", "\U00010000", "\U0010ffff", f"{LONG}é{LONG}", ""]
+NO_TEXTS = [
+    *(b"\x80", b"\xc1\xbf", b"\xf5\x80\x80\x80", b"\xff"),  # no first byte
+    *(b"\xc3", b"\xe2\x82", b"\xf0\x9f\x98"),  # cut off
+    *(b"\xc3a", b"\xe2\x82a", b"\xf0\x9f\x98\xc0"),  # no other byte
+    *(b"\xe0\x9f\xbf", b"\xf0\x8f\xbf\xbf"),  # there is a shorter form
+    *(b"\xed\xa0\x80", b"\xf4\x90\x80\x80"),  # surrogates, and above the last character
+]
+
+
+def strings(data: bytes, offsets: list[int], *, wide: bool, text: bool = True) -> bool:
+    """What C says of the strings between these offsets."""
+    ffi, words = _native.ffi, np.array(offsets, np.int64 if wide else np.int32)
+    where = (ffi.from_buffer(words), wide, text, 0, len(offsets) - 1, ffi.from_buffer("uint8_t[]", data), len(data))
+    return bool(_native.lib.ps_strings_sound(ffi.new("ps_strings *", where)))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_strings_that_are_sound_or_not(wide):
+    for text in TEXTS:
+        data = text.encode()
+        assert strings(b"-" + data + b"-", [1, 1 + len(data)], wide=wide)
+    for data in NO_TEXTS:
+        for around in (b"", LONG.encode()):
+            offsets = [0, len(around + data + around)]
+            assert not strings(around + data + around, offsets, wide=wide)
+            assert strings(around + data + around, offsets, wide=wide, text=False)
+    assert strings(b"", [0], wide=wide)
+    assert strings("éé".encode(), [0, 2, 2, 4, 4], wide=wide)
+    assert not strings("éé".encode(), [0, 1, 4], wide=wide)  # in the middle of a character
+    for outside in ([0, 2, 1], [-1, 2], [0, 5]):
+        assert not strings("éé".encode(), outside, wide=wide, text=False)
+
+
+def test_who_has_not_paused_an_operator_does_not_resume_it():
+    batch = pa.record_batch({"ts": [3]})
+    with ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), 1, batch.schema) as op:
+        op._handle.pause()
+        adding = threading.Thread(target=op.add, args=(0, batch))
+        try:
+            other = threading.Thread(target=op._handle.resume)
+            other.start()
+            other.join()
+            adding.start()
+            adding.join(0.05)  # were it not paused, this would do
+            assert adding.is_alive()
+        finally:
+            op._handle.resume()
+        adding.join()
+        assert op.stats()["tuples_in"] == 1
+
+
+# ---- sizes ----
+
+
+@pytest.mark.parametrize("keys", [1, 40])
+def test_more_functions_than_bits(keys):
+    """A slice marks in 64 bits which of its functions are plain sums."""
+    rng = np.random.default_rng(2)
+    table = stream(rng, 400, 60, keys=keys)
+    query = ps.Query(ps.Window(10, 3), "k", {f"s{i}": ps.sum("i") if i % 3 else ps.max("i") for i in range(70)})
+    assert ps.aggregate(query, [table], design="sliced").equals(ps.aggregate(query, [table], design="mq"))
+
+
+def test_a_fold_starts_where_no_window_is_left():
+    """At the last window of time, and behind all of them."""
+    end = 2**63 - 1
+    last = end // 10 * 10
+    query, batch = ps.Query(ps.Window(10), None, {"n": ps.count()}), pa.record_batch({"ts": [3, end]})
+    whole, fold = Combine(query, batch.schema), Fold(query, batch.schema)
+    whole.add([*fold.add(batch), *fold.finish()])
+    assert [row["ts"] for b in whole.advance(end) for row in b.to_pylist()] == [0]
+    assert whole.start == last
+    assert [row["ts"] for b in whole.finish() for row in b.to_pylist()] == [last]
+    assert whole.start == 2**64 - 1
+
+
+def test_more_large_blocks_than_are_kept():
+    """What is above 64 MB goes back to the system; what is kept is used again."""
+    rows = np.arange(450_000)
+    query = ps.Query(ps.Window(1), "k", {f"s{i}": ps.sum("k") for i in range(20)})
+    for _ in range(2):
+        result = ps.aggregate(query, [{"ts": rows * 0, "k": rows}])
+        assert all(np.array_equal(result[f"s{i}"], rows) for i in range(20))
+        del result
+
+
+def test_out_of_memory_while_rows_are_shared(failing_memory, nothing_left):
+    lib, batch = _native.lib, pa.record_batch({"x": [1, 2]})
+    array, out = _native._exported(batch), _native._new_array()
+    failing_memory(1)
+    assert lib.ps_arrow_share(array, out) == lib.PS_NO_MEMORY
+    failing_memory(0)
+    assert lib.ps_arrow_share(array, out) == lib.PS_OK
+    assert _native._import(out, batch.schema).equals(batch)
+    lib.ps_arrow_release(array)

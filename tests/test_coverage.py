@@ -5,6 +5,7 @@ from __future__ import annotations
 from branches import Coverage, listed, stale, told, unlisted
 
 SHARE_MIN = 0.95
+RUNS_MAX = 3
 
 
 def test_every_entry_has_a_reason():
@@ -17,11 +18,11 @@ def test_every_entry_has_a_reason():
 
 def test_branches_of_csrc(tmp_path):
     coverage, (_, entries) = Coverage(tmp_path), listed()
-    coverage.run()
-    measured = coverage.measure()
-    if unlisted(measured, entries):  # threads may have met differently: once more, on top of what was counted
+    for _ in range(RUNS_MAX):  # threads may have met differently: once more, on top of what was counted
         coverage.run()
         measured = coverage.measure()
+        if not unlisted(measured, entries):
+            break
     assert measured.share >= SHARE_MIN
     hint = "write a test, or `python tests/branches.py --update` and give a reason in tests/uncovered.toml"
     assert not unlisted(measured, entries), f"{hint}:\n{told(unlisted(measured, entries))}"
