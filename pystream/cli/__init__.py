@@ -6,7 +6,10 @@ name of the command, shows the traceback.
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import sys
 import traceback
 from typing import Any
 
@@ -66,6 +69,14 @@ class LazyGroup(click.Group):
         except OSError as error:
             raise click.ClickException(_one_line(error)) from error
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command line, until what it prints has been written."""
+        try:
+            return super().main(*args, **extra)
+        except SystemExit as ended:
+            _flush(failed=bool(ended.code))
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
@@ -88,6 +99,19 @@ def load(name: str) -> click.Command:
     if not any(p.name == "debug" for p in command.params):
         command.params.append(_debug_option())
     return command
+
+
+def _flush(*, failed: bool) -> None:
+    """Write what is left of the output. Python does so when it ends, but complains in words of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more
+        if failed:
+            return  # that has been said
+        if error.errno != errno.EPIPE:  # whoever has stopped reading wants to read nothing more
+            click.echo(f"Error: {_one_line(error)}", err=True)
+        sys.exit(1)
 
 
 def _one_line(error: Exception) -> str:
