@@ -91,10 +91,13 @@ class Coverage:
         children = [
             start(self.folder, *some, *without, kind="coverage", said=f"said{i}.txt") for i, some in enumerate(TESTS)
         ]
-        for name in HARNESSES:
-            run(self._harness(name), tests / "fuzz/corpus" / name, seconds=SECONDS_MAX)
-        for i, child in enumerate(children):
-            assert finish(child, SECONDS_MAX), (self.folder / f"said{i}.txt").read_text()[-5000:]
+        try:
+            for name in HARNESSES:
+                run(self._harness(name), tests / "fuzz/corpus" / name, seconds=SECONDS_MAX)
+        finally:
+            went_well = [finish(child, SECONDS_MAX) for child in children]
+        for i, well in enumerate(went_well):
+            assert well, (self.folder / f"said{i}.txt").read_text()[-5000:]
 
     def _harness(self, name: str) -> Path:
         program = self.made / f"fuzz_{name}"
