@@ -138,7 +138,7 @@ class Operator:
         `block=False` it raises BackpressureError at once. A batch larger than `max_pending` waits for an empty input.
 
         Errors of pystream and TimeoutError mean that nothing was taken. After any other exception, such as Ctrl-C, the
-        batch has been taken whole or not at all: `stats()["tuples_in"]` tells.
+        batch has been taken whole or not at all: `positions()` tells.
         """
         self._check_input(input)
         batch = self._one_batch(input, data)
