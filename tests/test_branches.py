@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import threading
 
@@ -227,6 +228,32 @@ def test_who_has_not_paused_an_operator_does_not_resume_it():
             op._handle.resume()
         adding.join()
         assert op.stats()["tuples_in"] == 1
+
+
+def test_a_pause_waits_for_as_long_as_a_worker_takes():
+    """Each wait ends after a while, so that signals are seen, and the next one goes on with the same pause."""
+    entered, leave = threading.Event(), threading.Event()
+
+    def process(*_):
+        entered.set()
+        leave.wait()
+        return 0
+
+    code, pointer = ctypes.c_int32, ctypes.c_void_p
+    slow = ctypes.CFUNCTYPE(code, pointer, ctypes.c_int64, pointer, pointer)(process)
+    none = ctypes.CFUNCTYPE(code, pointer, pointer, pointer)(lambda *_: 1)
+    udf = ps.native_udf(slow, none, state_size=0, columns=[], type=pa.int64())
+    batch = pa.record_batch({"ts": [3]})
+    with ps.Operator(ps.Query(ps.Window(10), None, {"x": udf}), 1, batch.schema, design="mq") as op:
+        op.add(0, batch)
+        entered.wait()
+        try:
+            waits = [_native.lib.ps_operator_pause(op._handle._op, 1) for _ in range(3)]
+            leave.set()
+            op._handle.pause()
+        finally:
+            op._handle.resume()
+        assert waits == [_native.lib.PS_EMPTY] * 3
 
 
 # ---- sizes ----
