@@ -30,6 +30,18 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("few")
 
 
+def pytest_report_header(config: pytest.Config) -> str:
+    """What will run, and for about how long on two quiet cores."""
+    if config.getoption("--deep"):
+        return "pystream: all tests and their long versions (--deep): hours"
+    if config.getoption("--full"):
+        return "pystream: everything that CI runs (--full): about 15 minutes, with -n 2 about 10"
+    return (
+        "pystream: a part of every ring, about 5 minutes. --full adds what CI runs besides (all models, builds with "
+        "sanitizers, coverage, fuzzing), --deep the long versions"
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = {marker for marker in ("full", "deep") if not _asked_for(config, marker)}
     out = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
@@ -37,8 +49,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in out]
 
 
-def pytest_collection_finish() -> None:
-    """Take what collecting has made, a quarter of a million objects, out of the collector's sight.
+@pytest.fixture(autouse=True, scope="module")
+def nothing_to_collect():
+    """Take what is there, hundreds of thousands of objects of pytest and of modules, out of the collector's sight.
 
     Many tests collect garbage before and after (`nothing_left`), and each time it would look at them all.
     """

@@ -2,7 +2,7 @@
 
 "small": every size is as small as it can be, and what is freed is overwritten. "address": the extension under the
 AddressSanitizer and the UndefinedBehaviorSanitizer, in a Python whose memory, and Arrow's, they watch as well. With
---deep both at once, more files, and as many examples as usual.
+--deep both at once, more files, and as many examples as usual; without --full one file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,14 @@ def check(folder, file: str, kind: str) -> None:
     assert passes(folder, file, seconds=SECONDS, kind=kind), (folder / SAID).read_text()
 
 
-@pytest.mark.parametrize(("kind", "file"), [(kind, file) for kind, files in FILES.items() for file in files])
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [
+        pytest.param(kind, file, marks=[] if (kind, file) == ("small", "test_borders.py") else pytest.mark.full)
+        for kind, files in FILES.items()
+        for file in files
+    ],
+)
 def test_the_tests_pass(kind, file, built):
     check(built(kind), file, kind)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from branches import Coverage, listed, stale, told, unlisted
 
 SHARE_MIN = 0.95
@@ -16,6 +17,7 @@ def test_every_entry_has_a_reason():
     assert names == set(reasons), "a reason is named in the table or a sentence, and no name is left over"
 
 
+@pytest.mark.full
 def test_branches_of_csrc(tmp_path):
     coverage, (_, entries) = Coverage(tmp_path), listed()
     for _ in range(RUNS_MAX):  # threads may have met differently: once more, on top of what was counted

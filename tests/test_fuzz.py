@@ -18,6 +18,8 @@ from builds import ROOT
 from fuzz.build import FUZZ, Harnesses
 from tools import run
 
+SHOWN = "tuples"  #: the one that runs without --full
+
 #: How many new inputs are tried, twice; they take about five seconds each time.
 RUNS = {"tuples": 3000, "windows": 2500, "memory": 2500, "packed": 6000, "partials": 6000, "state_bytes": 80_000}
 
@@ -37,6 +39,9 @@ SEEDS = [
     pytest.param(1, id="one"),
     pytest.param(random.SystemRandom().randrange(2, 2**31), id="any", marks=pytest.mark.deep),
 ]
+
+
+EACH = [pytest.param(name, marks=[] if name == SHOWN else pytest.mark.full) for name in RUNS]
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +66,13 @@ def said(done: subprocess.CompletedProcess[str], folder) -> str:
     return f"{' '.join(done.args)}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}\ninputs, in hex: {found}"
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", EACH)
 def test_the_inputs_that_are_kept(name, harnesses, tmp_path):
     done = fuzz(harnesses.build(name), tmp_path, "-runs=0")
     assert done.returncode == 0, said(done, tmp_path)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_new_inputs(name, seed, harnesses, tmp_path):
     done = fuzz(harnesses.build(name), tmp_path, f"-seed={seed}", f"-runs={RUNS[name]}")

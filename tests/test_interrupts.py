@@ -633,6 +633,10 @@ SCENES = [
 ]  # fmt: skip
 
 
+#: Those that run without --full.
+SHOWN = [Iterating, Adding, Saving, Restoring, Aggregating, GateReading, Hive, Combining]
+
+
 def sweep(scene, times: int | None, kinds) -> list[str]:
     """Interrupt the scene at its points, with each of these kinds at each or, given one at a time, in turn."""
     whole = scene()
@@ -653,7 +657,7 @@ def sweep(scene, times: int | None, kinds) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("scene", [pytest.param(s, marks=[] if s in SHOWN else pytest.mark.full) for s in SCENES])
 def test_an_exception_at_every_place(scene):
     """At each place of the code when it is passed first and last; the kinds in turn."""
     assert sweep(scene, 1, lambda number: (KINDS[number % 3],)) == []

@@ -108,7 +108,9 @@ KINDS = ["from outside", "in a write", "in a call", "in a delicate call"]
 KILLS_IN_A_ROW = 7
 
 
-@pytest.mark.parametrize("kills", [16, pytest.param(200, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "kills", [4, pytest.param(16, marks=pytest.mark.full), pytest.param(200, marks=pytest.mark.deep)]
+)
 def test_nothing_is_lost_and_nothing_comes_twice(program, kills, tmp_path):
     rng = random.Random(kills)
     done, folders = 0, itertools.count()

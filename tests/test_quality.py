@@ -32,11 +32,13 @@ def test_clang_format():
     run(tool("clang-format"), "--dry-run", "--Werror", *C_FILES, cwd=ROOT)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", C_SOURCES, ids=lambda path: path.name)
 def test_clang_tidy(source):
     run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc", cwd=ROOT)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("source", MODEL_SOURCES, ids=lambda path: path.name)
 def test_clang_tidy_of_the_model(source):
     run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc", "-DPYSTREAM_MODEL", cwd=ROOT)

@@ -66,7 +66,7 @@ def compiler(sanitizer: str, folder: Path) -> str:
     pytest.skip(f"no C compiler with -fsanitize={sanitizer}; Debian's gcc has it")
 
 
-@pytest.fixture(scope="module", params=["thread", "address", "undefined"])
+@pytest.fixture(scope="module")
 def build(request, tmp_path_factory):
     """Compiles a driver against the core, built once per sanitizer."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -84,7 +84,15 @@ def build(request, tmp_path_factory):
     return driver
 
 
-@pytest.mark.parametrize("name", DRIVERS)
+def runs(sanitizer: str) -> list:
+    """All drivers under it; one run shows without --full how it is done."""
+    shown = ("thread", "operator_stress")
+    return [
+        pytest.param(sanitizer, name, marks=[] if (sanitizer, name) == shown else pytest.mark.full) for name in DRIVERS
+    ]
+
+
+@pytest.mark.parametrize(("build", "name"), [*runs("thread"), *runs("address,undefined")], indirect=["build"])
 def test_under_real_threads(name, build):
     driver = build(name)
     for arguments, printed in DRIVERS[name]:

@@ -114,7 +114,9 @@ ALL = [*QUICK, "batch:combine.worker", "stream:step.worker"]
 ALL += [f"{kind}:fold.{victim}" for kind in fault_job.KINDS for victim in ("executor", "worker")]
 
 
-@pytest.mark.parametrize(("times", "faults"), [(1, QUICK), pytest.param(3, ALL, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    ("times", "faults"), [pytest.param(1, QUICK, marks=pytest.mark.full), pytest.param(3, ALL, marks=pytest.mark.deep)]
+)
 def test_executors_are_killed(times, faults, tmp_path):
     """In the midst of a task; a streaming query has committed a micro-batch before. Spark does the work again."""
     want = ps.aggregate(runs.QUERY, runs.streams().tables()).to_pylist()
