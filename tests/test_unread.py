@@ -169,10 +169,29 @@ def test_dropping_the_last_reference_warns():
         operators.clear()
 
 
-def test_rows_that_a_snapshot_put_aside_count():
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("closed", [False, True])
+def test_what_a_snapshot_has_is_not_lost(closed):
+    op = fed()
+    if closed:
+        op.close(0)
+    blob = op.snapshot()
+    op.end()
+    ps.Operator.restore(COUNT, blob).end()  # the blob is still there
+
+
+def test_what_came_after_the_snapshot_is_lost():
     op = fed()
     op.snapshot()
-    with pytest.warns(ResourceWarning, match=LOST):
+    op.add(0, {"ts": [4, 5]})
+    finished(op, 5)
+    with pytest.warns(ResourceWarning, match="^2 finished rows were not read"):
+        op.end()
+    op = fed()
+    op.snapshot()
+    op.close(0)
+    finished(op, 4)
+    with pytest.warns(ResourceWarning, match="^1 finished row was not read"):
         op.end()
 
 
