@@ -259,6 +259,15 @@ def test_no_warning_when_user_code_has_ended_it():
 
 
 @pytest.mark.filterwarnings("error")
+def test_no_warning_when_it_was_cancelled():
+    """As `aggregate` does when it is left half-way: nobody wants the rows."""
+    op = fed()
+    op._handle.cancel()
+    assert op.stats()["rows_unread"] == 0
+    op.end()
+
+
+@pytest.mark.filterwarnings("error")
 def test_a_forked_child_neither_counts_nor_warns():
     """The operator's locks may be held for ever there."""
     op = fed()
@@ -327,6 +336,19 @@ def test_unread_rows_are_a_reason_and_all_errors_say_so(design):
         op.close(0)
         assert sum(batch.num_rows for batch in op) == taken
         assert op.explain_stall() is None
+
+
+def test_rows_that_hold_nothing_back_are_no_stall(design):
+    """As many as fit, and no more will come."""
+    with operator(design, max_pending=PENDING) as op:
+        op.add(0, {"ts": list(range(PENDING))})
+        op.close(0)
+        for _ in patience():
+            if op._handle.unread()["over"]:
+                break
+        assert op.stats()["rows_unread"] == PENDING
+        assert op.explain_stall() is None
+        assert op.read().num_rows == PENDING
 
 
 @pytest.mark.parametrize("design", [d for d in DESIGNS if d not in UNORDERED_DESIGNS])
