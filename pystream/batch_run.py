@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pystream.designs import design_for
 from pystream.errors import ClosedError, SchemaError
+from pystream.feeding import feed
 from pystream.ingest import batches
 from pystream.operator import Operator
+from pystream.reading import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pystream.operator import Part
+    from pystream.designs import Design
+    from pystream.feeding import Part
     from pystream.query import Query
 
 #: Rows handed over at a time: large enough that Python's share is small, small enough that what is made of them
@@ -46,7 +50,7 @@ SHARING = ("auto", "sliced", "runs")
 def aggregate(
     query: Query,
     inputs: Sequence[Any],
-    design: str = "auto",
+    design: Design = "auto",
     threads: int | None = None,
     max_pending: int = 1_000_000,
 ) -> pa.Table:
@@ -55,9 +59,18 @@ def aggregate(
     An input is an Arrow table, batch or stream (pyarrow, Polars, pandas, DuckDB, ...), a dict of NumPy arrays, or an
     iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads
     (see `Operator`). Of the memory that large results give back, up to 64 MB are kept for the next ones.
+
+    >>> query = ps.Query(ps.Window(10), key="meter", aggregates={"n": ps.count(), "mean": ps.mean("cons")})
+    >>> a = {"ts": [1, 4], "meter": ["x", "y"], "cons": [1.0, 2.0]}
+    >>> b = pa.table({"ts": [2, 12], "meter": ["x", "x"], "cons": [3.0, 5.0]})
+    >>> for row in ps.aggregate(query, [a, b]).to_pylist():
+    ...     print(row)
+    {'ts': 0, 'meter': 'x', 'n': 2, 'mean': 2.0}
+    {'ts': 0, 'meter': 'y', 'n': 1, 'mean': 2.0}
+    {'ts': 10, 'meter': 'x', 'n': 1, 'mean': 5.0}
     """
     with results(query, inputs, design, threads, max_pending) as (schema, batches_out):
-        return _table(schema, list(batches_out))
+        return table(schema, list(batches_out))
 
 
 @contextmanager
@@ -83,7 +96,7 @@ def results(
             return
         n = sum(len(reader.sources) for reader in readers)
         ahead = min(max_pending, _ahead(readers, n))
-        with Operator(query, n, schema, design, ahead, threads) as op:
+        with Operator(query, n, schema, design_for(design, query), ahead, threads) as op:
             try:
                 op._handle.bulk(BULK_ROWS)
                 yield op.schema, _run(op, meeting, -(-ahead // 2))
@@ -183,7 +196,7 @@ class _Reader(threading.Thread):
         self._meeting.begin.put(start)  # the others wait for it, too
         if start is not None:
             self._operator, piece_rows = start
-            self._operator._feed({source.index: source.parts() for source in self.sources}, piece_rows)
+            feed(self._operator, {source.index: source.parts() for source in self.sources}, piece_rows)
 
 
 def _common_schema(query: Query, readers: list[_Reader], meeting: _Meeting) -> pa.Schema | None:
@@ -214,12 +227,6 @@ def _run(op: Operator, meeting: _Meeting, piece_rows: int) -> Iterator[pa.Record
     except ClosedError:
         meeting.raise_error()
         raise
-
-
-def _table(schema: pa.Schema, out: list[pa.RecordBatch]) -> pa.Table:
-    if not out:
-        return schema.empty_table()
-    return pa.concat_tables([pa.Table.from_batches([b]) for b in out], promote_options="permissive")
 
 
 def _end(readers: list[_Reader]) -> None:
