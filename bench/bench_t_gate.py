@@ -150,7 +150,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
     except ImportError:
-        print("no plot: pip install 'pystream[bench]' brings matplotlib")
+        print("no plot: pip install 'pystream-core[bench]' brings matplotlib")
         return
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     for axes, times in zip(figure.subplots(1, len(TIMES)), TIMES, strict=True):

@@ -12,6 +12,10 @@ from tools import run
 
 ROOT = Path(__file__).parent.parent
 
+#: Where people may read how to install it.
+FOLDERS = ["pystream", "bench", "csrc", "spec", "tests"]
+TEXTS = {".py", ".md", ".toml", ".txt", ".c", ".h", ".cmake", ".tla", ".css", ".java"}
+
 USE_IT = """
 import sys
 import pystream as ps
@@ -31,7 +35,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 def test_a_wheel_built_from_the_sdist_works(wheel, tmp_path):
-    assert re.fullmatch(r"pystream-[\d.]+-cp311-abi3-.*\.whl", wheel.name)
+    assert re.fullmatch(r"pystream_core-[\d.]+-cp311-abi3-.*\.whl", wheel.name)
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(tmp_path)
@@ -69,6 +73,22 @@ def test_ci_runs_the_command_of_the_readme():
     assert "pystream demo" in commands[0]
     assert commands[1].endswith("pytest")
     assert commands[1] in (ROOT / ".ci/run").read_text()
+
+
+def test_nobody_is_told_to_install_the_package_of_another_project():
+    """On PyPI, `pystream` is not ours: ours is pystream-core, with or without extras."""
+    theirs = re.compile(r"""pip install\s+(?:-\S+\s+)*["']?pystream(?![\w./-])|(?<![\w.-])pystream\[[a-z]""")
+    texts = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in TEXTS]
+    texts += [ROOT / ".ci/run", *(p for p in ROOT.iterdir() if p.suffix in TEXTS)]
+    assert len(texts) > 200
+    told = [f"{p.relative_to(ROOT)}: {line.strip()}" for p in texts for line in theirs_in(p, theirs)]
+    assert told == []
+
+
+def theirs_in(path: Path, pattern: re.Pattern[str]) -> list[str]:
+    if path == Path(__file__):
+        return []
+    return [line for line in path.read_text(errors="replace").splitlines() if pattern.search(line)]
 
 
 def test_the_version_is_the_same_everywhere():

@@ -5,7 +5,7 @@
 >>> generate(spark, "EC", path, streams=4, tuples=10_000_000, seed=1)
 >>> aggregate(spark.read.parquet(path), query, stream="stream", position="position").show()
 
-Needs the extra `spark` (pip install "pystream[spark]") and Java 17 or newer.
+Needs the extra `spark` (pip install "pystream-core[spark]") and Java 17 or newer.
 """
 
 from pystream.spark.files import aggregate_files

@@ -47,7 +47,7 @@ def session(master: str = "local[*]", app: str = "pystream", **settings: str) ->
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise PystreamError('Spark is not installed: pip install "pystream[spark]"') from error
+        raise PystreamError('Spark is not installed: pip install "pystream-core[spark]"') from error
     running = SparkSession.getActiveSession()
     if running is None:
         os.environ["JAVA_HOME"] = str(java.home())
