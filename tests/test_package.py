@@ -1,4 +1,4 @@
-"""The package as users get it: an sdist that builds a wheel that works, and a README that tells the truth."""
+"""The package as users get it: an sdist that builds a wheel that works."""
 
 from __future__ import annotations
 
@@ -63,18 +63,6 @@ def with_path(*folders: Path) -> str:
     return f"import sys; sys.path[:0] = {[str(f) for f in folders]!r}; sys.path.append({packages!r})\n{USE_IT}"
 
 
-def readme_commands() -> list[str]:
-    return re.findall(r"^\$ (.*)$", (ROOT / "README.md").read_text().split("\n## ")[0], re.MULTILINE)
-
-
-def test_ci_runs_the_command_of_the_readme():
-    commands = readme_commands()
-    assert len(commands) == 2
-    assert "pystream demo" in commands[0]
-    assert commands[1].endswith("pytest")
-    assert commands[1] in (ROOT / ".ci/run").read_text()
-
-
 def test_nobody_is_told_to_install_the_package_of_another_project():
     """On PyPI, `pystream` is not ours: ours is pystream-core, with or without extras."""
     theirs = re.compile(r"""pip install\s+(?:-\S+\s+)*["']?pystream(?![\w./-])|(?<![\w.-])pystream\[[a-z]""")
@@ -95,8 +83,3 @@ def test_the_version_is_the_same_everywhere():
     version = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
     assert f'__version__ = "{version}"' in (ROOT / "pystream/__init__.py").read_text()
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
-
-
-def test_the_example_of_the_readme_runs():
-    example = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1]
-    exec(compile(example, "README.md", "exec"), {})  # noqa: S102 - our own README
