@@ -7,6 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tools import run
 
@@ -39,8 +40,9 @@ def test_a_wheel_built_from_the_sdist_works(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(tmp_path)
-    assert "pystream/py.typed" in names
-    assert "pystream/spec/models.json" in names
+    assert {"pystream/py.typed", "pystream/spec/models.json", "pystream/csrc/model/model.h"} <= set(names)
+    libraries = [name for name in names if name.endswith(".so")]
+    assert libraries == ["pystream/_core.abi3.so"]  # the model build is for developers, and made when it is first used
     out = run(sys.executable, "-S", "-c", with_path(tmp_path), cwd=tmp_path)
     assert out == f"{tmp_path / 'pystream' / '__init__.py'} [2, 1]\n"
 
@@ -55,10 +57,56 @@ def test_python_started_in_the_source_tree_finds_the_extension(wheel, tmp_path):
     )
 
 
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Path:
+    """The Python of an environment into which the wheel was installed; what it depends on is borrowed from ours."""
+    folder = tmp_path_factory.mktemp("venv")
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin/python"
+    packages = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-index", wheel)
+    Path(packages, "borrowed.pth").write_text(str(Path(pa.__file__).parent.parent))
+    return python
+
+
+@pytest.mark.full
+def test_models_are_checked_from_a_wheel(installed, tmp_path):
+    said = run(installed.parent / "pystream", "check", "TGateTies", cwd=tmp_path, seconds=300)
+    assert "TGateTies" in said
+
+
+MODEL = """
+import sys
+sys.modules["pystream._model"] = None  # ours has one, and may be seen from here
+from pystream.errors import PystreamError
+from pystream.model import Program, explore
+try:
+    program = Program("counter", [[("increment",)], [("increment",)]], parameters=(1,))
+    print(len(explore(program).histories))
+except PystreamError as error:
+    print(error)
+"""
+
+
+@pytest.mark.full
+def test_the_model_build_is_made_when_it_is_first_used(installed, tmp_path, monkeypatch):
+    """And without a compiler one sentence says what to do."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with monkeypatch.context() as poor:
+        poor.setenv("PATH", str(tmp_path))
+        said = run(installed, "-c", MODEL, cwd=tmp_path)
+        assert said.startswith("the model build is not there yet, and making it needs a C compiler")
+        assert said.count("\n") == 1
+    histories = run(installed, "-c", MODEL, cwd=tmp_path, seconds=600)
+    made = sorted((tmp_path / "cache/pystream/model").iterdir())
+    assert int(histories) > 1
+    assert any(path.suffix == ".so" for path in made)
+    assert run(installed, "-c", MODEL, cwd=tmp_path) == histories
+    assert sorted((tmp_path / "cache/pystream/model").iterdir()) == made
+
+
 def with_path(*folders: Path) -> str:
     """Use the package in these folders and this environment for its dependencies only: -S hides an editable install."""
-    import pyarrow as pa  # noqa: PLC0415
-
     packages = str(Path(pa.__file__).parent.parent)
     return f"import sys; sys.path[:0] = {[str(f) for f in folders]!r}; sys.path.append({packages!r})\n{USE_IT}"
 
