@@ -450,6 +450,8 @@ void ps_operator_stats(ps_operator *op, ps_stats *out) {
   op->design->stats(op, out);
 }
 
+void ps_operator_unread(ps_operator *op, int32_t ms, ps_unread *out) { *out = sink_unread(&op->sink, ms); }
+
 /* The open input with the lowest (latest, number). */
 static ps_stall slowest(ps_operator *op) {
   ps_stall s = {.input = -1, .latest = INT64_MAX, .next = INT64_MAX, .first = INT64_MAX};

@@ -15,7 +15,7 @@
    Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 14 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 15 /* raised with every change of this file; _native.py refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -184,6 +184,13 @@ typedef struct {
   int64_t first;   /* the timestamp that it must reach for the first of them to be ready; INT64_MAX: none waits */
 } ps_stall;
 
+/* What waits for the reader. */
+typedef struct {
+  int64_t rows; /* finished and not taken; 0 once the operator is cancelled */
+  int32_t full; /* the operator's threads wait until some are taken, or steps of PS_UDF if there are no rows */
+  int32_t over; /* nothing more will be finished: every input is closed and every row is out, or it is cancelled */
+} ps_unread;
+
 /* Starts the operator's own threads: one for output and, in the designs that have them, `threads` for updates. The
    query is copied. `levels` is the height of the lists of T-Gate and W-Hive, 1 to PS_LEVELS_MAX; 0: what suits them. */
 ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design design, int32_t threads, int32_t levels,
@@ -256,6 +263,9 @@ void ps_operator_free(ps_operator *op);
 void ps_operator_stats(ps_operator *op, ps_stats *out);
 void ps_operator_stall(ps_operator *op, ps_stall *out);
 void ps_operator_input_stats(ps_operator *op, int32_t input, ps_input_stats *out);
+
+/* Waits up to `ms` while there are no rows, there may be some soon, and no thread waits for the reader. */
+void ps_operator_unread(ps_operator *op, int32_t ms, ps_unread *out);
 
 /* Snapshots. Pause waits until no add, heartbeat or close is under way and the operator's threads stand still; until
    resume those calls wait. PS_EMPTY: the threads do not stand still after `ms` milliseconds; call again, those calls

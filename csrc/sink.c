@@ -191,3 +191,16 @@ int64_t sink_rows_out(sink *s) {
   pthread_mutex_unlock(&s->lock);
   return n;
 }
+
+ps_unread sink_unread(sink *s, int32_t ms) {
+  moment until = moment_in(ms);
+  pthread_mutex_lock(&s->lock);
+  bool in_time = ms > 0;
+  while (s->rows.rows == 0 && !full(s) && !s->ended && !s->cancelled && in_time) {
+    in_time = wait_until(&s->filled, &s->lock, until);
+  }
+  bool over = s->ended || s->cancelled;
+  ps_unread out = {.rows = s->cancelled ? 0 : s->rows.rows, .full = full(s) && !over, .over = over};
+  pthread_mutex_unlock(&s->lock);
+  return out;
+}

@@ -66,3 +66,4 @@ void sink_keep(sink *s, int64_t rows);
 bool sink_watch(sink *s, int descriptor);   /* false: another one is there already */
 void sink_unwatch(sink *s, int descriptor); /* takes it back, if it is there */
 int64_t sink_rows_out(sink *s);
+ps_unread sink_unread(sink *s, int32_t ms); /* waits up to `ms` while there are no rows and some may come */

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pystream.batch_run import aggregate
+    from pystream.designs import Design
     from pystream.errors import (
         BackpressureError,
         ClosedError,
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
         SumOverflowError,
         UdfError,
     )
-    from pystream.functions import avg, count, first, last, max, min, native_udf, sum, udf
+    from pystream.functions import avg, count, first, last, max, mean, min, native_udf, sum, udf
     from pystream.operator import Operator
     from pystream.query import Query, Window
-    from pystream.stall import Stall
+    from pystream.stall import Stall, Stats
     from pystream.t_gate import TGate
     from pystream.w_hive import WHive
 
@@ -42,6 +43,7 @@ __path__ = pkgutil.extend_path(__path__, __name__)
 __all__ = [
     "BackpressureError",
     "ClosedError",
+    "Design",
     "DisorderError",
     "Operator",
     "OverlapError",
@@ -52,6 +54,7 @@ __all__ = [
     "SchemaError",
     "SnapshotError",
     "Stall",
+    "Stats",
     "SumOverflowError",
     "TGate",
     "UdfError",
@@ -64,6 +67,7 @@ __all__ = [
     "first",
     "last",
     "max",
+    "mean",
     "min",
     "native_udf",
     "sum",
@@ -78,7 +82,7 @@ def __getattr__(name: str) -> Any:
     which Arrow or the compiled extension does not load.
     """
     if name in __all__:
-        for module in ("errors", "functions", "query", "operator", "batch_run", "stall", "t_gate", "w_hive"):
+        for module in ("errors", "functions", "query", "designs", "operator", "batch_run", "stall", "t_gate", "w_hive"):
             home = importlib.import_module(f"pystream.{module}")
             if hasattr(home, name):
                 return globals().setdefault(name, getattr(home, name))

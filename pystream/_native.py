@@ -27,7 +27,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 14
+ABI = 15
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -238,6 +238,10 @@ class Handle:
         """Which input is furthest behind, and what waits for it."""
         return _fields("ps_stall", lambda out: lib.ps_operator_stall(self._op, out))
 
+    def unread(self, ms: int = 0) -> dict[str, int]:
+        """What waits for the reader; waits itself while nothing does and something may soon."""
+        return _fields("ps_unread", lambda out: lib.ps_operator_unread(self._op, ms, out))
+
     # ---- snapshots ----
 
     def pause(self) -> None:
@@ -325,6 +329,11 @@ class Taken:
     def is_filled(self) -> bool:
         """Whether there is anything."""
         return bool(self.rows.release != ffi.NULL)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows are here."""
+        return int(self.rows.length) if self.is_filled else 0
 
     def batches(self, schema: pa.Schema, journal_schema: pa.Schema) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Finished rows and the journal of user objects."""

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pystream.designs import design_for
 from pystream.errors import ClosedError, SchemaError
 from pystream.ingest import batches
 from pystream.operator import Operator
+from pystream.reading import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from pystream.designs import Design
     from pystream.operator import Part
     from pystream.query import Query
 
@@ -46,7 +49,7 @@ SHARING = ("auto", "sliced", "runs")
 def aggregate(
     query: Query,
     inputs: Sequence[Any],
-    design: str = "auto",
+    design: Design = "auto",
     threads: int | None = None,
     max_pending: int = 1_000_000,
 ) -> pa.Table:
@@ -57,7 +60,7 @@ def aggregate(
     (see `Operator`). Of the memory that large results give back, up to 64 MB are kept for the next ones.
     """
     with results(query, inputs, design, threads, max_pending) as (schema, batches_out):
-        return _table(schema, list(batches_out))
+        return table(schema, list(batches_out))
 
 
 @contextmanager
@@ -83,7 +86,7 @@ def results(
             return
         n = sum(len(reader.sources) for reader in readers)
         ahead = min(max_pending, _ahead(readers, n))
-        with Operator(query, n, schema, design, ahead, threads) as op:
+        with Operator(query, n, schema, design_for(design, query), ahead, threads) as op:
             try:
                 op._handle.bulk(BULK_ROWS)
                 yield op.schema, _run(op, meeting, -(-ahead // 2))
@@ -214,12 +217,6 @@ def _run(op: Operator, meeting: _Meeting, piece_rows: int) -> Iterator[pa.Record
     except ClosedError:
         meeting.raise_error()
         raise
-
-
-def _table(schema: pa.Schema, out: list[pa.RecordBatch]) -> pa.Table:
-    if not out:
-        return schema.empty_table()
-    return pa.concat_tables([pa.Table.from_batches([b]) for b in out], promote_options="permissive")
 
 
 def _end(readers: list[_Reader]) -> None:

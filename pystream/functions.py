@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class UserWindow(Protocol):
         """Give the window's result."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Native:
     """The addresses of the two functions and what they work on; `owners` keeps the code alive."""
 
@@ -36,7 +36,7 @@ class Native:
     produce: int
     state_size: int
     columns: tuple[str, ...]
-    owners: tuple[Any, Any]
+    owners: tuple[Any, Any] = field(compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,19 @@ class Aggregate:
         """The columns whose values it works on."""
         return self.native.columns if self.native else (self.column,) if self.column else ()
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Aggregate):
+            return NotImplemented
+        return self is other or (
+            (self.function, self.column, self.factory, self.type, self.native)
+            == (other.function, other.column, other.factory, other.type, other.native)
+            and _same(self.where, other.where)
+        )
+
+    def __hash__(self) -> int:
+        # Without what has no hash that goes with its equality: expressions, and whatever a factory may be.
+        return hash((self.function, self.column, self.native))
+
     def __repr__(self) -> str:
         parts = [*self.columns]
         parts += [f"where={self.where}"] if self.where is not None else []
@@ -62,10 +75,18 @@ class Aggregate:
         return f"{self.function}({', '.join(parts)})"
 
 
-def _of_column(function: str, column: str, where: pc.Expression | None) -> Aggregate:
+def _same(one: pc.Expression | None, other: pc.Expression | None) -> bool:
+    """Whether two expressions are the same; `==` would make a third one."""
+    if one is None or other is None:
+        return one is other
+    return one is other or bool(one.equals(other))
+
+
+def _of_column(function: str, column: str, where: pc.Expression | None, name: str = "") -> Aggregate:
+    name = name or function
     if not isinstance(column, str):
-        raise TypeError(f"{function}() takes the name of a column, not {column!r}")
-    return Aggregate(function, column, _expression(function, where))
+        raise TypeError(f"{name}() takes the name of a column, not {column!r}")
+    return Aggregate(function, column, _expression(name, where))
 
 
 def _expression(function: str, where: Any) -> pc.Expression | None:
@@ -91,6 +112,15 @@ def sum(column: str, where: pc.Expression | None = None) -> Aggregate:
 def avg(column: str, where: pc.Expression | None = None) -> Aggregate:
     """Average, as float64: the exact sum divided by the number of values."""
     return _of_column("avg", column, where)
+
+
+def mean(column: str, where: pc.Expression | None = None) -> Aggregate:
+    """Another name for `avg`.
+
+    >>> ps.mean("cons") == ps.avg("cons")
+    True
+    """
+    return _of_column("avg", column, where, "mean")
 
 
 def min(column: str, where: pc.Expression | None = None) -> Aggregate:

@@ -44,7 +44,12 @@ class Outbox(Generic[T]):
 
     def waiting(self) -> list[T]:
         """What has been brought and not been taken."""
-        return list(self._queue)
+        return list(self._queue.copy())
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody is about to bring or take something."""
+        return self._holder is not None
 
     def check(self) -> None:
         """Refuse a call out of user code, or of a signal handler, within a call that holds the outbox."""
@@ -70,21 +75,31 @@ class Outbox(Generic[T]):
 
         Whatever is raised until the caller has it, also while the lock is given back: it goes back to the queue.
         """
+        return self.take_as(_as_it_is, bring, most)
+
+    def take_as(self, make: Callable[[list[T]], Result], bring: Callable[[], object], most: int | None) -> Result:
+        """The same, and give what `make` makes of the list; it is all the caller's, or all in the queue."""
         out: list[T] = []
         try:
-            self.hold(lambda: self._move(bring, most, out))
+            return self.hold(lambda: self._move(make, bring, most, out))
         except BaseException:
             if out:  # else what `bring` has raised goes on, and no call is there that another one could come behind
                 self._queue.extendleft(out[::-1])
             raise
-        return out
 
-    def _move(self, bring: Callable[[], object], most: int | None, out: list[T]) -> None:
+    def _move(
+        self, make: Callable[[list[T]], Result], bring: Callable[[], object], most: int | None, out: list[T]
+    ) -> Result:
         bring()
         n = len(self._queue) if most is None else min(most, len(self._queue))
         out.extend(map(deque.popleft, repeat(self._queue, n)))
+        return make(out)
 
     def put(self, results: Sequence[T]) -> None:
         """Whoever holds the outbox: what was on the stage is in the queue from now on, as these results."""
         self._queue += results
         self.stage = None
+
+
+def _as_it_is(results: list[T]) -> list[T]:
+    return results

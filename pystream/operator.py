@@ -6,13 +6,17 @@ import asyncio
 import itertools
 import operator
 import os
+import sys
 import time
+import warnings
+import weakref
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from pystream import _native, snapshot
+from pystream import _native, notebook, snapshot
 from pystream.async_batches import AsyncBatches
+from pystream.designs import CANNOT, DESIGNS, UNORDERED_DESIGNS, Design, design_for, designs_for
 from pystream.errors import (
     BackpressureError,
     ClosedError,
@@ -20,14 +24,12 @@ from pystream.errors import (
     OverlapError,
     PystreamError,
     SchemaError,
-    SumOverflowError,
-    UdfError,
 )
-from pystream.handover import Outbox
 from pystream.ingest import one_batch
 from pystream.plan import Plan
-from pystream.stall import Stall, explain
-from pystream.user_windows import Replay, UdfRunner
+from pystream.reading import GRACE_S, Output, Unread
+from pystream.stall import Stall, Stats, explain, unread
+from pystream.user_windows import UdfRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,20 +43,12 @@ Part = tuple[pa.RecordBatch, int]
 INPUTS_MAX = 1 << 16
 THREADS_MAX = 1 << 10
 MAX_PENDING_MAX = 1 << 40
-DESIGNS = tuple(_native.DESIGNS)
 
 #: Windows that one tuple may fall into in designs that keep every window by itself (all but "sliced"), 2**20. Each is
 #: about 1 KB and takes some microseconds to make: 1 GB and some seconds for such a tuple. More would not work for long.
 WINDOWS_MAX = _native.WINDOWS_MAX
 
-#: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
-#: (In "sliced", `first` and `last` remember when their tuple came.)
-ORDERED = ("first", "last", "udf", "native_udf")
-CANNOT = {"wiml": ORDERED, "sliced": ("udf", "native_udf")}
-UNORDERED_DESIGNS = tuple(CANNOT)
-
-#: What "auto" stands for, fastest first (bench/bench_peers.py): the first that can run all functions.
-AUTO = ("sliced", "runs")
+__all__ = ["CANNOT", "DESIGNS", "UNORDERED_DESIGNS", "Operator", "designs_for"]
 
 
 class Operator:
@@ -94,21 +88,19 @@ class Operator:
         query: Query,
         inputs: int,
         schema: pa.Schema,
-        design: str = "auto",
+        design: Design = "auto",
         max_pending: int = 1_000_000,
         threads: int | None = None,
         levels: int | None = None,
     ) -> None:
         self.query = query
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
-        self.design = _design(design, query)
+        self.design = design_for(design, query)
         max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
         threads = _in_range("threads", _half_the_cores() if threads is None else threads, THREADS_MAX)
         self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
         self._udf = UdfRunner(query, self._plan.udfs)
         self._numbers = itertools.count()
-        self._out: Outbox[pa.RecordBatch] = Outbox("operator")
-        self._kept = 0  # rows in it that count as not taken: those that a snapshot took out before they were asked for
         self._before = {"tuples_in": 0, "rows_out": 0}  # counters of the operator that this one goes on from
         self._taken_before: list[int] | None = [0] * self.inputs  # its positions; None: its snapshot had none
         self._handle = _native.Handle(
@@ -123,6 +115,8 @@ class Operator:
             0 if levels is None else _in_range("levels", levels, _native.LEVELS_MAX),
             max_pending,
         )
+        self._output = Output(self._handle, query, self._plan, self._udf)
+        weakref.finalize(self, _warn_dropped, self._output)  # at exit too
 
     @property
     def schema(self) -> pa.Schema:
@@ -142,8 +136,10 @@ class Operator:
         """
         self._check_input(input)
         batch = self._one_batch(input, data)
-        if batch is not None:
-            self._add_batch(input, batch, block, timeout)
+        if batch is not None and not self._add_batch(input, batch, block, timeout):
+            raise BackpressureError(
+                f"input {input} holds too many tuples to take {batch.num_rows} more: {self._why_no_room()}"
+            )
 
     async def add_async(self, input: int, data: Any) -> None:
         """Add as `add` does, and let the event loop run while the input has no room.
@@ -153,13 +149,8 @@ class Operator:
         """
         self._check_input(input)
         batch = self._one_batch(input, data)
-        while batch is not None:
-            try:
-                self._add_batch(input, batch, False, None)
-            except BackpressureError:
-                await self._space(input, batch.num_rows)
-            else:
-                return
+        while batch is not None and not self._add_batch(input, batch, False, None):
+            await self._space(input, batch.num_rows)
 
     async def _space(self, input: int, rows: int) -> None:
         try:
@@ -170,7 +161,8 @@ class Operator:
 
     def _add_batch(
         self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0
-    ) -> None:
+    ) -> bool:
+        """Whether the batch was taken; False only without `block`."""
         offer = _native.Offer(self._prepare(input, batch))
         deadline = None if timeout is None else time.monotonic() + timeout
         number = next(self._numbers)
@@ -178,12 +170,15 @@ class Operator:
             if self._plan.udfs:
                 self._udf.remember(number, batch)
             while not self._handle.add(input, number, offer):
-                self._wait_space(input, batch.num_rows, block, deadline)
+                if not block:
+                    return False
+                self._wait_space(input, batch.num_rows, deadline)
         except _native.Fault as fault:
             raise self._error(fault, input, first_row) from None
         finally:
             if self._plan.udfs and not offer.is_taken:
                 self._udf.forget(number)
+        return True
 
     def _feed(self, inputs: dict[int, Iterator[Part]], rows: int) -> None:
         """Add all parts of these inputs in pieces of so many rows, waiting for room, and close the inputs.
@@ -235,13 +230,14 @@ class Operator:
         except SchemaError as error:
             raise SchemaError(f"input {input}: {error}") from error
 
-    def _wait_space(self, input: int, rows: int, block: bool, deadline: float | None) -> None:
-        if not block:
-            raise BackpressureError(f"input {input} holds too many tuples to take {rows} more; read the output or wait")
-        left = _native.WAIT_MS if deadline is None else int((deadline - time.monotonic()) * 1000)
+    def _wait_space(self, input: int, rows: int, deadline: float | None) -> None:
+        left = _native.WAIT_MS if deadline is None else (deadline - time.monotonic()) * 1000
         if left < 0:
-            raise TimeoutError(f"input {input} had no room for {rows} tuples in time")
-        self._handle.wait_space(input, rows, min(left, _native.WAIT_MS))
+            raise TimeoutError(f"input {input} had no room for {rows} tuples in time: {self._why_no_room()}")
+        self._handle.wait_space(input, rows, int(min(left, _native.WAIT_MS)))
+
+    def _why_no_room(self) -> str:
+        return str(self.explain_stall() or "the operator is still busy with earlier ones; wait, or add less at a time")
 
     def heartbeat(self, input: int, ts: Any) -> None:
         """Promise that the input sends nothing below `ts` any more: an integer, or a datetime for timestamp columns.
@@ -268,94 +264,49 @@ class Operator:
     # ---- reading ----
 
     def poll(self) -> list[pa.RecordBatch]:
-        """The rows that are finished now; never blocks."""
-        try:
-            return self._out.take(lambda: self._bring(0, None), None)
-        except StopIteration:
-            return []
+        """The rows that are finished now; never blocks. Right after `add` or `close` that may be none yet: see `read`.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=1, schema=[("ts", "int64")]) as op:
+        ...     op.poll()
+        []
+        """
+        return self._output.poll()
+
+    def read(self, timeout: float | None = None) -> pa.Table | None:
+        """The rows that are finished, as a table; waits for the first of them.
+
+        None means the end: all inputs are closed and all rows are out. If no row is finished within `timeout` seconds,
+        the table is empty.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=1, schema=[("ts", "int64")]) as op:
+        ...     op.add(0, {"ts": [3, 4]})
+        ...     print(op.read(timeout=0).num_rows)  # the window [0, 10) is not complete
+        ...     op.close(0)
+        ...     while (rows := op.read()) is not None:
+        ...         print(rows.to_pylist())
+        0
+        [{'ts': 0, 'n': 2}]
+        """
+        return self._output.read(timeout)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
-        while True:
-            try:
-                out = self._take(_native.WAIT_MS)
-            except StopIteration:
-                return
-            yield from out
+        return self._output.batches()
 
     def __aiter__(self) -> AsyncBatches:
         """The same for `async for`: waits without blocking the event loop. User functions run in the loop's thread."""
-        return AsyncBatches(lambda: self._take(0), self._out, self._handle)
+        return AsyncBatches(lambda: self._output.take(0), self._output.box, self._handle)
 
-    def _take(self, ms: int) -> list[pa.RecordBatch]:
-        """The next batch, if there is one in time; StopIteration at the end."""
-        return self._out.take(lambda: self._bring(ms, 1))
+    def stats(self) -> Stats:
+        """What the operator has done and what it holds: `Stats` says what the numbers are.
 
-    # Whoever calls what follows holds the outbox.
-
-    def _bring(self, ms: int, most: int | None) -> None:
-        """See to it that there is a batch in the outbox, if one comes in time; `most` of them are about to go."""
-        if not self._out:  # alone, so that no failure after them can take them along
-            self._fetch(ms)
-        self._keep([] if most is None else self._out.waiting()[most:])
-
-    def _fetch(self, ms: int) -> bool:
-        """Bring what is finished; False when there is nothing in time; StopIteration at the end."""
-        if self._out.stage is None:
-            self._out.stage = _native.Taken()
-        taken = self._out.stage
-        try:
-            if not self._handle.take(taken, ms, self._plan.wire_schema):
-                return False
-        except _native.Fault as fault:
-            raise self._error(fault, None, None) from None
-        self._out.put(self._finish(taken))
-        return True
-
-    def _gather(self) -> None:
-        """Bring all that is finished, for whoever reads next; it counts as not taken. Raises what poll would."""
-        try:
-            while self._fetch(0):
-                self._keep(self._out.waiting())
-        except StopIteration:
-            return
-
-    def _keep(self, batches: list[pa.RecordBatch]) -> None:
-        """Count these as not taken."""
-        rows = sum(batch.num_rows for batch in batches)
-        if rows != self._kept:
-            self._handle.keep(rows)
-            self._kept = rows
-
-    def _finish(self, taken: _native.Taken) -> list[pa.RecordBatch]:
-        """The batch that was taken, if it has rows. Whatever is raised, it can be done again, but for user code."""
-        wire, journal = taken.batches(self._plan.wire_schema, self._plan.journal_schema)
-        columns = self._plan.typed(wire)
-        if self._plan.udfs:
-            columns |= self._user_columns(taken, wire, journal, columns)
-        return [self._plan.finish(columns)] if wire.num_rows else []
-
-    def _user_columns(
-        self, taken: _native.Taken, wire: pa.RecordBatch, journal: pa.RecordBatch, rows: dict[str, pa.Array]
-    ) -> dict[str, pa.Array]:
-        if taken.replay is None:
-            taken.replay = Replay(journal, wire.column(wire.num_columns - 1).to_pylist())
-        try:
-            return self._udf.run(taken.replay, rows)
-        except BaseException as error:
-            if taken.replay.in_user_code or isinstance(error, UdfError):
-                self._out.stage = None
-                self._handle.cancel()  # the user's objects are half-way through: nothing right could follow
-            raise
-
-    def stats(self) -> dict[str, Any]:
-        """What the operator has done and what it holds.
-
-        `tuples_in` tuples taken so far, `pending` of them not merged yet; `windows_open`, one per window and key;
-        `keys`, distinct keys that are known; `rows_out` rows finished, read or not; `latest` timestamp of each input
-        (None: nothing sent), in ticks; `position`, the (timestamp, input) up to which everything is ready (None: an
-        input has sent nothing, or all are closed); `bytes_held`, about how much memory it holds, the added batches
-        included.
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=2, schema=[("ts", "int64")]) as op:
+        ...     op.add(0, {"ts": [3, 4]})
+        ...     op.stats()["pending"]
+        2
         """
         counters, stall = self._counters(), self._handle.stall()
         return {
@@ -364,6 +315,7 @@ class Operator:
             "windows_open": counters["windows"],
             "keys": counters["keys"],
             "rows_out": counters["rows_out"],
+            "rows_unread": self._output.rows_unread(),
             "latest": [None if one["latest"] < 0 else one["latest"] for one in self._input_stats()],
             "position": None if min(stall["input"], stall["latest"]) < 0 else (stall["latest"], stall["input"]),
             "bytes_held": counters["bytes"] + self._udf.bytes_held(),
@@ -391,9 +343,21 @@ class Operator:
         return [taken + one["tuples_in"] for taken, one in zip(self._taken_before, self._input_stats(), strict=True)]
 
     def explain_stall(self) -> Stall | None:
-        """Which input holds the output back, since when, what waits for it and what would release it; None: nothing."""
-        stall = self._handle.stall()
-        return explain(stall, self._input_stats(), self._handle.stats()["windows"], self._plan.window)
+        """Why no more comes out, what waits for it and what would release it; None: nothing holds the output back.
+
+        That is an input that has fallen behind the others, or output that nobody reads: see `Stall`.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=2, schema=[("ts", "int64")]) as op:
+        ...     op.add(0, {"ts": [3, 4]})
+        ...     stall = op.explain_stall()
+        >>> stall.reason, stall.input, stall.waiting
+        ('input', 1, 2)
+        """
+        counters = self._handle.stats()
+        if self._handle.unread()["full"]:
+            return unread(self._output.rows_unread(), counters)
+        return explain(self._handle.stall(), self._input_stats(), counters["windows"], self._plan.window)
 
     # ---- snapshots ----
 
@@ -407,7 +371,7 @@ class Operator:
         try:
             return snapshot.take(self)
         except _native.Fault as fault:
-            self._out.hold(self._gather)  # says why, if it has ended by a failure
+            self._output.box.hold(self._output.gather)  # says why, if it has ended by a failure
             raise self._error(fault, None, None) from None
 
     @classmethod
@@ -415,7 +379,7 @@ class Operator:
         cls,
         query: Query,
         blob: bytes,
-        design: str = "auto",
+        design: Design = "auto",
         threads: int | None = None,
         max_pending: int = 1_000_000,
     ) -> Self:
@@ -438,28 +402,52 @@ class Operator:
     # ---- ending ----
 
     def end(self) -> None:
-        """End the operator now: its thread, every call that waits on it, and what it holds. Rows not read are lost."""
-        self._handle.end()
+        """End the operator now: its thread, every call that waits on it, and what it holds.
+
+        Finished rows that nobody has read are lost, with a ResourceWarning, unless an exception is on its way. So they
+        are when the `with` block is left, and when the last reference to the operator is dropped.
+
+        >>> op = ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), inputs=1, schema=[("ts", "int64")])
+        >>> op.end()
+        >>> op.add(0, {"ts": [3]})
+        Traceback (most recent call last):
+        pystream.errors.ClosedError: the operator has ended
+        """
+        self._end(is_orderly=sys.exc_info()[0] is None)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
+        self, error_type: type[BaseException] | None, _error: BaseException | None, _tb: TracebackType | None
     ) -> None:
-        self.end()
+        self._end(is_orderly=error_type is None)
+
+    def _end(self, *, is_orderly: bool) -> None:
+        lost = None
+        try:
+            if is_orderly:
+                lost = self._output.unread(GRACE_S)
+        finally:
+            self._handle.end()
+        if lost is not None and any(lost):
+            _warn_lost(lost, stacklevel=4)
+
+    def __repr__(self) -> str:
+        return f"<pystream.Operator: {', '.join(notebook.operator_facts(self))}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.operator_html(self)
 
     # ---- errors ----
 
     def _check_input(self, input: int) -> None:
-        self._out.check()
+        self._output.box.check()
         if not 0 <= operator.index(input) < self.inputs:
             raise ValueError(f"input must be between 0 and {self.inputs - 1}, not {input}")
 
     def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:
         """The exception for a failed call."""
-        if fault.window is not None:
-            return self._window_error(fault, self._plan.window_name(fault.window))
         if _native.is_closed(fault):
             return self._closed_error(input)
         row = None if first_row is None else first_row + fault.row
@@ -485,11 +473,16 @@ class Operator:
             return ClosedError(f"input {input} is closed")
         return ClosedError(f"input {input} takes nothing more: the operator cannot go on; reading its output tells why")
 
-    def _window_error(self, fault: _native.Fault, window: str) -> PystreamError:
-        name = [n for n in self.query.aggregates if n not in self._plan.udfs][fault.aggregate]
-        if _native.is_udf_failure(fault):
-            return UdfError(f"{name}, {window}: user code gave {fault.user_code}")
-        return SumOverflowError(f"{name} = {self.query.aggregates[name]!r} does not fit into int64 in the {window}")
+
+def _warn_dropped(output: Output) -> None:
+    """Somebody has dropped an operator without ending it."""
+    lost = output.unread()
+    if any(lost):
+        _warn_lost(lost, stacklevel=2)
+
+
+def _warn_lost(lost: Unread, stacklevel: int) -> None:
+    warnings.warn(str(lost), ResourceWarning, stacklevel=stacklevel)
 
 
 def _half_the_cores() -> int:
@@ -501,26 +494,3 @@ def _in_range(name: str, value: int, most: int) -> int:
     if not 1 <= number <= most:
         raise ValueError(f"{name} must be between 1 and {most}, not {value}")
     return number
-
-
-def _design(design: str, query: Query) -> str:
-    """The design by its name, if it can run the query's functions."""
-    if design == "auto":
-        return next(d for d in AUTO if not _unfit(d, query))
-    if design not in DESIGNS:
-        raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
-    for name in _unfit(design, query):
-        can = ", ".join(map(repr, designs_for(query)))
-        what = f"{name} = {query.aggregates[name]!r}"
-        raise ValueError(f"{what} depends on the order of tuples, which {design!r} does not keep; {can} do")
-    return design
-
-
-def designs_for(query: Query) -> list[str]:
-    """The designs that can run the query's functions."""
-    return [d for d in DESIGNS if not _unfit(d, query)]
-
-
-def _unfit(design: str, query: Query) -> list[str]:
-    """The aggregates that the design cannot run."""
-    return [name for name, a in query.aggregates.items() if a.function in CANNOT.get(design, ())]

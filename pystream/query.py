@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pystream import notebook
 from pystream.functions import Aggregate
 
 if TYPE_CHECKING:
@@ -46,12 +47,17 @@ def _check_duration(name: str, value: Duration) -> None:
         raise ValueError(f"window {name} must be positive and fit into 64 bits, not {value!r}")
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Window:
     """Windows [n*advance, n*advance + size) for n = 0, 1, 2, ...; without `advance` they tumble.
 
     Integers are in the unit of the timestamps. With an Arrow timestamp column, `timedelta` and strings such as "30s",
     "5m", "250ms" work too.
+
+    >>> ps.Window(size=30, advance=3)
+    Window(30, 3)
+    >>> ps.Window("5m")
+    Window('5m')
     """
 
     size: Duration
@@ -62,6 +68,10 @@ class Window:
         object.__setattr__(self, "advance", size if advance is None else advance)
         _check_duration("size", self.size)
         _check_duration("advance", self.advance)
+
+    def __repr__(self) -> str:
+        advance = "" if self.advance == self.size else f", {self.advance!r}"
+        return f"Window({self.size!r}{advance})"
 
     def ticks(self, unit: str | None) -> tuple[int, int]:
         """Size and advance in the unit of the timestamp column (None: plain integers)."""
@@ -79,11 +89,18 @@ def _ticks(name: str, value: Duration, unit: str | None) -> int:
     return ticks
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class Query:
     """A window, a key, the aggregates: one row comes out per window and key.
 
-    `key` is a column, a list of columns or None. `ts` names the timestamp column of the inputs.
+    `key` is a column, a list of columns or None. `ts` names the timestamp column of the inputs. Two queries are equal
+    if they ask for the same columns in the same order.
+
+    >>> query = ps.Query(ps.Window(30, 3), key="meter", aggregates={"n": ps.count(), "mean": ps.mean("cons")})
+    >>> query
+    Query(Window(30, 3), key='meter', aggregates={'n': count(), 'mean': avg(cons)})
+    >>> query.columns
+    ['ts', 'meter', 'n', 'mean']
     """
 
     window: Window
@@ -102,6 +119,23 @@ class Query:
         for name, value in (("window", window), ("key", keys), ("aggregates", dict(aggregates)), ("ts", ts)):
             object.__setattr__(self, name, value)
         _check_query(self)
+
+    def _content(self) -> tuple[Any, ...]:
+        return self.window, self.key, tuple(self.aggregates.items()), self.ts
+
+    def __eq__(self, other: object) -> bool:
+        return self._content() == other._content() if isinstance(other, Query) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def __repr__(self) -> str:
+        key = self.key[0] if len(self.key) == 1 else list(self.key) or None
+        ts = "" if self.ts == "ts" else f", ts={self.ts!r}"
+        return f"Query({self.window!r}, key={key!r}, aggregates={self.aggregates!r}{ts})"
+
+    def _repr_html_(self) -> str:
+        return notebook.query_html(self)
 
     @property
     def columns(self) -> list[str]:

@@ -229,13 +229,13 @@ def _input(one: Any, parts: Iterator[bytes], version: int) -> Input:
 def take(op: Operator) -> bytes:
     """The state of an operator, which stands still meanwhile and then goes on."""
     op._udf.check_savable()
-    return op._out.hold(lambda: _take(op))
+    return op._output.box.hold(lambda: _take(op))
 
 
 def _take(op: Operator) -> bytes:
     try:
         op._handle.pause()
-        op._gather()
+        op._output.gather()
         return to_bytes(_of(op))
     finally:
         op._handle.resume()
@@ -259,7 +259,7 @@ def _of(op: Operator) -> Snapshot:
         windows,
         slices.select(_STATES.names),
         start_next,
-        op._out.waiting(),
+        op._output.box.waiting(),
         op._udf.known_types(),
         counters["tuples_in"],
         counters["rows_out"],
@@ -344,13 +344,13 @@ def put(op: Operator, snapshot: Snapshot) -> None:
     finally:
         op._handle.resume()
     op._udf.load({name: snapshot.windows.column(name).to_pylist() for name in op._plan.udfs}, snapshot.udf_types)
-    op._out.put(snapshot.rows)
-    op._keep(snapshot.rows)
+    op._output.box.put(snapshot.rows)
+    op._output.keep(snapshot.rows)
     for i, one in enumerate(snapshot.inputs):
         try:
             _put_input(op, i, one)
         except (Fault, PystreamError, pa.ArrowException) as error:
-            op._fetch(0)  # says why, if the operator has ended by a failure of its own
+            op._output.fetch(0)  # says why, if the operator has ended by a failure of its own
             raise SnapshotError(f"the snapshot is damaged: input {i}: {error}") from error
     op._before = {"tuples_in": snapshot.tuples_in - _rows(snapshot.inputs), "rows_out": snapshot.rows_out}
     op._taken_before = _taken_before(snapshot)

@@ -1,16 +1,50 @@
-"""`Stall`: why no more comes out of an operator."""
+"""What an operator tells of itself: `Stats` in numbers, and `Stall`, why no more comes out of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 
-@dataclass(frozen=True)
+class Stats(TypedDict):
+    """What `Operator.stats` gives: what the operator has done and what it holds.
+
+    >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+    >>> with ps.Operator(query, inputs=2, schema=[("ts", "int64")]) as op:
+    ...     op.add(0, {"ts": [3, 4]})
+    ...     stats: ps.Stats = op.stats()
+    >>> stats["tuples_in"], stats["pending"], stats["latest"]
+    (2, 2, [4, None])
+    """
+
+    tuples_in: int  #: tuples taken so far
+    pending: int  #: of them those that are not merged yet
+    windows_open: int  #: one per window and key
+    keys: int  #: distinct keys that are known
+    rows_out: int  #: rows finished, read or not
+    rows_unread: int  #: of them those that nobody has read
+    latest: list[int | None]  #: timestamp of each input in ticks; None: it has sent nothing
+    position: tuple[int, int] | None  #: (timestamp, input) up to which all is ready; None: an input has sent nothing
+    bytes_held: int  #: about how much memory it holds, the added batches included
+
+
+@dataclass(frozen=True, repr=False)
 class Stall:
-    """What `Operator.explain_stall` found: the input for which all others wait. Timestamps are in ticks."""
+    """What `Operator.explain_stall` found: what everything else waits for. Timestamps are in ticks.
+
+    `reason` is "input": the others wait for one input; or "unread output": no more rows fit beside those that nobody
+    has read (then `input`, `since` and `needs` are None).
+
+    >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+    >>> with ps.Operator(query, inputs=2, schema=[("ts", "int64")]) as op:
+    ...     op.add(0, {"ts": [3, 4]})
+    ...     op.explain_stall()
+    <Stall: input 1 has sent nothing yet and holds the output back: 2 tuples wait; a tuple of input 1 at 3 or later, \
+heartbeat(1, 3) or close(1) would release the first>
+    """
 
     #: The input that holds the others back: of the open ones that with the lowest (latest timestamp, number).
-    input: int
+    input: int | None
     #: Its latest timestamp, of a tuple or a heartbeat; None if it has sent nothing at all.
     since: int | None
     #: Tuples of all inputs that cannot be used before it goes on.
@@ -18,11 +52,20 @@ class Stall:
     #: Windows that are open.
     windows_open: int
     #: The timestamp that it must reach for the first tuple, or if none waits the first window, to move.
-    needs: int
+    needs: int | None
     #: Other open inputs that are not there yet either.
     behind: tuple[int, ...]
+    reason: Literal["input", "unread output"] = "input"
+    #: Finished rows that nobody has read.
+    rows_unread: int = 0
 
     def __str__(self) -> str:
+        return self._unread() if self.input is None else self._input()
+
+    def __repr__(self) -> str:
+        return f"<Stall: {self}>"
+
+    def _input(self) -> str:
         state = "has sent nothing yet" if self.since is None else f"has been at timestamp {self.since}"
         what = _several(self.waiting, "tuple waits", "tuples wait")
         if not self.waiting:
@@ -33,9 +76,20 @@ class Stall:
             release += f", once inputs {', '.join(map(str, self.behind))} are there too"
         return f"input {self.input} {state} and holds the output back: {what}; {release}"
 
+    def _unread(self) -> str:
+        what = _several(self.rows_unread, "finished row is", "finished rows are") + " not read, and no more fit"
+        if not self.rows_unread:
+            what = "the output is not read, and user functions run only when it is"
+        return f"{what}; read the rows: `for batch in op`, `op.read()` or `op.poll()`"
+
 
 def _several(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
+
+
+def unread(rows: int, counters: dict[str, int]) -> Stall:
+    """What is said of an output that is full: so many rows."""
+    return Stall(None, None, counters["pending"], counters["windows"], None, (), "unread output", rows)
 
 
 def explain(stall: dict[str, int], inputs: list[dict[str, int]], windows: int, window: tuple[int, int]) -> Stall | None:

@@ -87,6 +87,7 @@ def test_stats(design):
             "windows_open": 0,
             "keys": 0,
             "rows_out": 0,
+            "rows_unread": 0,
             "latest": [None, None, None],
             "position": None,
             "bytes_held": op.stats()["bytes_held"],

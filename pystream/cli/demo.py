@@ -13,7 +13,7 @@ from rich.table import Table
 
 import pystream as ps
 from pystream.cli.console import progress, stdout, table
-from pystream.operator import DESIGNS
+from pystream.designs import DESIGNS, design_for
 from pystream.sample import DAY_S, METERS, smart_meters
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def demo(inputs: int, tuples: int, seed: int, design: str) -> None:
 
 
 def _aggregate(query: ps.Query, streams: list[pa.Table], design: str, advance: Callable[[int], None]) -> pa.Table:
-    return ps.aggregate(query, [_batches(s, advance) for s in streams], design, max_pending=PENDING_MAX)
+    return ps.aggregate(
+        query, [_batches(s, advance) for s in streams], design_for(design, query), max_pending=PENDING_MAX
+    )
 
 
 def _batches(stream: pa.Table, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:

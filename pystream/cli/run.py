@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from pystream.batch_run import results
 from pystream.cli.console import progress
+from pystream.designs import DESIGNS
 from pystream.errors import PystreamError
-from pystream.operator import DESIGNS
 from pystream.parquet_streams import POSITION, STREAM, ParquetStreams
 from pystream.queries import PAPER
 from pystream.whole_file import whole_file

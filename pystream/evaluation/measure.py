@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pystream.designs import design_for
 from pystream.errors import ClosedError
 from pystream.evaluation.workload import BATCH_S
 from pystream.operator import Operator
@@ -50,9 +51,8 @@ class Setup:
     def operator(self, workload: Workload) -> Operator:
         """An operator for one measurement."""
         extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels}
-        return Operator(
-            self.query.query, workload.inputs, workload.schema, self.design, MAX_PENDING, self.threads, **extra
-        )
+        design = design_for(self.design, self.query.query)
+        return Operator(self.query.query, workload.inputs, workload.schema, design, MAX_PENDING, self.threads, **extra)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import pystream as ps
+from pystream.designs import DESIGNS, designs_for
 from pystream.errors import PystreamError
 from pystream.evaluation.experiments import Evaluation, Plan
 from pystream.evaluation.report import document, load_average
-from pystream.operator import DESIGNS, designs_for
 from pystream.queries import IP, MAIL, PAPER
 from pystream.reference import aggregate as oracle
 from pystream.sample import comments, smart_meters
@@ -75,7 +75,7 @@ def compare_designs(advance: Callable[[int], None]) -> list[Same]:
         results = {d: ps.aggregate(query.query, inputs, design=d) for d in DESIGNS if d in designs_for(query.query)}
         schema = next(iter(results.values())).schema
         right = pa.Table.from_pylist(_expected(query, inputs), schema)
-        digests = {d: digest(table) for d, table in results.items()}
+        digests: dict[str, str] = {d: digest(table) for d, table in results.items()}
         found.append(Same(query, right.num_rows, digest(right), digests))
         advance(1)
     return found

@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pystream as ps
+from pystream.designs import DESIGNS
 from pystream.evaluation.experiments import BASELINE
 from pystream.evaluation.measure import PERCENTILES
-from pystream.operator import DESIGNS
 from pystream.report.chart import Bar, bars
 from pystream.report.html import Markup, element, folded, table, text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pystream.designs import ORDERED
 from pystream.errors import SchemaError
-from pystream.operator import ORDERED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -30,8 +30,10 @@ from pystream.spark.parcels import Layout, Saved, table_of, ticks, to_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pystream.designs import Design
+
 #: The design of the operators: its output thread takes one step per ready run, and its snapshots hold windows.
-DESIGN = "runs"
+DESIGN: Design = "runs"
 
 #: Rows given to an operator at a time, and how long to wait for room before reading its output, which may need it.
 SLICE_ROWS = 1 << 16

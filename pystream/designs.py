@@ -1,0 +1,47 @@
+"""The designs by name, and which of them can run a query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+from pystream import _native
+
+if TYPE_CHECKING:
+    from pystream.query import Query
+
+#: How an operator works. The result does not depend on it.
+Design = Literal["auto", "mq", "mq-lf", "tuml-sc", "tuml-mc", "wiml", "sliced", "runs"]
+
+DESIGNS = cast("tuple[Design, ...]", tuple(_native.DESIGNS))
+
+#: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
+#: (In "sliced", `first` and `last` remember when their tuple came.)
+ORDERED = ("first", "last", "udf", "native_udf")
+CANNOT = {"wiml": ORDERED, "sliced": ("udf", "native_udf")}
+UNORDERED_DESIGNS = tuple(CANNOT)
+
+#: What "auto" stands for, fastest first (bench/bench_peers.py): the first that can run all functions.
+AUTO: tuple[Design, ...] = ("sliced", "runs")
+
+
+def design_for(design: str, query: Query) -> Design:
+    """The design by its name, if it can run the query's functions; for "auto" the fastest that can."""
+    if design == "auto":
+        return next(d for d in AUTO if not _unfit(d, query))
+    if design not in DESIGNS:
+        raise ValueError(f"unknown design {design!r}; there are 'auto', {', '.join(map(repr, DESIGNS))}")
+    for name in _unfit(design, query):
+        can = ", ".join(map(repr, designs_for(query)))
+        what = f"{name} = {query.aggregates[name]!r}"
+        raise ValueError(f"{what} depends on the order of tuples, which {design!r} does not keep; {can} do")
+    return design
+
+
+def designs_for(query: Query) -> list[Design]:
+    """The designs that can run the query's functions."""
+    return [d for d in DESIGNS if not _unfit(d, query)]
+
+
+def _unfit(design: str, query: Query) -> list[str]:
+    """The aggregates that the design cannot run."""
+    return [name for name, a in query.aggregates.items() if a.function in CANNOT.get(design, ())]
