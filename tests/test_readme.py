@@ -42,7 +42,7 @@ def test_the_blocks_of_python_print_what_they_say(capsys):
     assert len(shown) == 2
     for block in shown:
         block.run(names)
-        assert capsys.readouterr().out == printed_after(block) != ""
+        assert capsys.readouterr().out.strip() == printed_after(block).strip() != ""
 
 
 def test_the_demo_prints_what_the_readme_shows():
