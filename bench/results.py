@@ -42,7 +42,7 @@ BENCHMARKS = {
 #: The columns of the table of speeds, and its rows if they were measured.
 COLUMNS = {
     "pystream-auto": "pystream",
-    "pystream-mq": "the paper's `mq`",
+    "pystream-mq": "`mq`",
     "duckdb-panes": "DuckDB",
     "polars-panes": "Polars",
     "numpy-panes": "NumPy",
@@ -67,14 +67,9 @@ def speed_table(peers: dict[str, Any]) -> str:
         if e["inputs"] == INPUTS and e["rates"] and not e["verdict"].startswith("WRONG")
     }
     shown = {p: title for p, title in COLUMNS.items() if any(peer == p for _, peer in rate)}
-    rows = max(e["rows"] for e in peers["results"])
-    lines = [
-        f"Million rows a second; {rows:,} rows in {INPUTS} inputs, Arrow in memory to Arrow, all results equal;",
-        f"DuckDB, Polars, NumPy with panes by hand; {peers['cores']} cores, {peers['date'][:10]}: `bench/RESULTS.md`.",
-        "",
-        f"| query | {' | '.join(shown.values())} |",
-        f"|---{'|---' * len(shown)}|",
-    ]
+    rows = max(e["rows"] for e in peers["results"]) / 1e6
+    what = f"million rows/s; {rows:g} million rows, {INPUTS} inputs, {peers['cores']} cores, {peers['date'][:10]}"
+    lines = [f"| {what}: `bench/RESULTS.md` | {' | '.join(shown.values())} |", f"|---{'|---' * len(shown)}|"]
     for query, what in QUERIES.items():
         if (query, "pystream-auto") in rate:
             lines.append(f"| {what} | {' | '.join(rate.get((query, p), '-') for p in shown)} |")

@@ -37,7 +37,7 @@ def test_the_readme_has_the_table_of_the_results(results):
     shown = [results.SPEED.findall(path.read_text()) for path in (results.README, results.RESULTS)]
     assert shown[0] == shown[1]
     assert len(shown[0]) == 1
-    assert shown[0][0].count("\n|") >= 4, "python bench/results.py peers"
+    assert shown[0][0].count("\n|") >= 3, "python bench/results.py peers"
 
 
 def test_every_benchmark_has_its_place(results):
@@ -49,9 +49,8 @@ def test_every_benchmark_has_its_place(results):
 
 def test_the_table_of_speeds(results):
     table = results.speed_table(peers(pystream_auto=113.26, duckdb_panes=4.5678))
-    assert "200,000 rows in 4 inputs" in table
-    assert table.splitlines()[-3:] == [
-        "| query | pystream | DuckDB |",
+    assert table.splitlines() == [
+        "| million rows/s; 0.2 million rows, 4 inputs, 2 cores, 2026-01-02: `bench/RESULTS.md` | pystream | DuckDB |",
         "|---|---|---|",
         f"| {results.QUERIES['k-OI']} | 113 | 4.57 |",
     ]
