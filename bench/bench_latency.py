@@ -10,10 +10,9 @@ For latency there are at most as many injectors as processors, each with several
 window waits for the last of its inputs. With twenty injectors on two processors that one may have to wait behind nine
 others and the output thread, which the scheduler lets run for milliseconds each: the latency would be that of a run
 queue, not of the operator. Whoever has more sources than cores reads them so, too, by an event loop per core, which
-takes what has come of all its sources each time it wakes up; so do the injectors. (Were the inputs due one after the
-other, two injectors of ten would go to sleep 40,000 times a second in all. That alone takes 1.2 of two processors,
-against 0.2 so; the output thread, once behind, stayed so until inputs were out of room, and p99 of k-OS was 13 ms in
-most runs.) Single tuples are added by a thread for each input, as the designs are meant to be used.
+takes what has come of all its sources each time it wakes up; so do the injectors. Were the inputs due one after the
+other, the injectors would go to sleep far more often, and that alone would take much of the processors. Single tuples
+are added by a thread for each input, as the designs are meant to be used.
 
 Latency of a row, in milliseconds, is given twice, for rows evenly spread over the second half of each run:
 
@@ -28,8 +27,8 @@ Latency of a row, in milliseconds, is given twice, for rows evenly spread over t
 
 A batch is due when its last tuple is: filling it is not in the latency. First the highest rate is looked for that is
 kept up at that interval; then latency at 10, 50 and 80 % of it, in rounds in which designs and rates take turns: a
-percentile is given as the median over the rounds, because one pause of the machine's own, of 20 ms, is 2 % of a second
-and shows in the p99 of the run that it falls into, whatever the design.
+percentile is given as the median over the rounds, because one pause of the machine's own shows in the p99 of the run
+that it falls into, whatever the design.
 
 In the same rounds stands the machine by itself ("none"): threads that wake up by the same schedule as those of half the
 highest rate and do nothing, and how late they are. No latency can be below that, and where its p99 is near that of a
@@ -37,20 +36,6 @@ design, the design is not what is measured.
 
 Then single tuples: batches of one tuple each, as fast as the operator takes them, in rounds in which the designs take
 turns; tuples merged per second, and the ratio to `mq` within a round.
-
-Where the time of a single tuple goes, 70 to 110 ns of its input's thread as the machine is busy (shares by perf,
-`auto`, 4 inputs, two processors): folding it 21 %, words that other threads read and the lock of the input's turn 17 %,
-copying it, so that the caller's buffers can go, 15 %, checks and calls 14 %, the kernel, mostly waking the output
-thread, 11 %, the number of its key 10 %, this driver 9 %. None is large. Much less could only be had by folding tuples
-some at a time, and then they would not count at once.
-
-Who has the processors when rows are late (k-OS, 20 inputs, 21 million tuples/s, which is half of the highest rate; six
-runs with every switch of threads recorded): most rows later than 1 ms come in a few bursts of 3 to 11 ms. In the
-largest of each run one thread had a processor for long at a stretch: kdamond 4.1 ms (twice), rcu_preempt 2.5, another
-program 2.1, and an injector 2.6 and 5.2, which has work for 0.1 at a time unless it has to catch up. In one that was
-followed switch by switch, kdamond had just taken the processor on which the output thread was woken, and that waited
-there, while the other processor was idle again and again, never for long. Inputs that give way (sched_yield) when much
-is held were tried: better for k-OS, worse for k-OI.
 
 What would make the numbers wrong: other work on the machine; more than anything else it moves p99 and p99.9, since a
 thread that has lost its processor waits for milliseconds. The load average is in the result. Injectors, output thread

@@ -25,22 +25,6 @@ others (K-OI); then --peers takes some at a time. Tuples much denser or sparser 
 because with few tuples per window and key it is the rows put out that cost. Preparations that favour a peer are not
 timed: its module says which.
 
-What a rest costs: `auto` on k-OI with 4 inputs took 16 ms when runs follow each other, 21 after 0.05 s and 26 after 0.3
-s (processor time 24, 30 and 36), probably because caches are cold; the bare loop takes 12 in its turns. And what other
-work costs: within an hour, `auto` on k-OS with 4 inputs took from 13 to 20 ns of processor time a tuple, the loop 7 all
-the time. What one thread hands over to another goes through the last-level cache, which the machine shares with others.
-So with 4 inputs `auto` is at 0.5 to 0.6 of the loop on k-OI and w-OI when the machine is quiet and few peers take part,
-and at 0.35 to 0.5 otherwise; k-OS is then 16 to 29 times as fast as `mq`. More rounds help: with 15 and more, and only
-`mq` and the loop beside it, k-OI was at 0.51 to 0.57, w-OI at 0.49 to 0.55, and k-OS at 19 to 29 times `mq`.
-
-Where the time goes then (perf, 4 inputs, run after run). k-OI: 7.2 ns of processor time a tuple. The loop, whose rows
-are merged, checked and numbered before, has 3. Of the 7.2 the input thread has 54 %: key numbers 15, checks 8, copying
-4, slices 5; the output thread 46 %: adding slices up 7, entering and leaving windows 7, rows out 17. It took 5.3 ns;
-3.9 would be possible if neither thread ever waited for the other. On w-OI, exact sums take 11 % in the input thread and
-16 in the other, and rounding them, with the division, 11. On k-OS the input thread has 48 %: finding each key's first
-tuple in the slice 13, packing it 10, key numbers 6, checks 3; the output thread 52 %: the firsts of an edge's slices
-19, their stacks 6, rows out 12.
-
 Writes peers.json (all samples, machine, date, versions, load) and peers.txt, and prints the table.
 """
 

@@ -18,15 +18,6 @@ avg, because Spark adds floats in any order.
     aggregate_files   pystream.spark.aggregate_files over the files
     ... unsorted      the same over files with the same rows in random order, so that no task has a range of time
 
-Where the time of aggregate_files goes (W-OI, 0.31 s for 10 million rows in and 5 million out, the two processors busy
-for 95 % of it; perf, all processes): Java's tasks, which take each row of the result by themselves, 28 %, the native
-core 20, the kernel under Python, for files, the socket to Java and memory, 13, reading parquet 11, Python 7, Java's
-compiler 8, which goes on for minutes, C's library 5, nothing 5, the driver 4. A job that has next to no rows takes
-0.07 s, in 0.02 of which the driver looks at the files and describes the job. That columns have no nulls, which Spark is
-told where the files say so, saves 10 % of the whole. Arrow in Java without its own checks for nulls and bounds would
-save another 7, but then a column that has nulls against its word would be read as something else, and not refused.
-Larger buffers between Java and Python change nothing.
-
 With --streaming the files come some at a time (--files), as a query with `availableNow` takes them, each run with a new
 checkpoint, with as many partitions as there are cores. States of queries that have ended are let go before each run.
 Nobody gives the last windows, so results are compared as far as they go.
@@ -35,14 +26,6 @@ Nobody gives the last windows, so results are compared as far as they go.
     aggregate         pystream.spark.aggregate over the streaming DataFrame of the files
     new_files         pystream.spark.aggregate_new_files over the folder
     no rows           Spark, with a filter that lets no row of the files through: what micro-batches cost anyone
-
-Where the time of a streaming `aggregate` goes (k-OI, ten micro-batches of a million rows, by Spark's own events): of
-about 0.25 s of a micro-batch, before everyone was warm, the first stage took 0.1, in which Java brings each row to
-Python, the second 0.06, and between two jobs were 0.07, 0.04 of them also with no rows at all. Results in few bytes
-(outgoing.py), metrics for which Spark generates no code (15 ms) and states in two columns instead of eight have made it
-quicker. Results as arrays that Spark explodes would save a Python process and take 15 % longer, results through pandas
-twice as long, and functions that take Spark's columns as they are (columnarInput of Spark 4.3) bring the rows of
-parquet to Python in twice the time of mapInArrow (all tried).
 
 What would make the numbers wrong: other work on the machine (see the quartiles); data that are much denser in time than
 these (--span), where fewer rows come out and there is less for everyone to do but to read.

@@ -16,11 +16,6 @@ thread takes them out in order; twice, once with timestamps that many tuples sha
   skip_list   ConcurrentSkipListMap with an explicit look at all inputs' latest timestamps for each tuple, as the paper
               describes it; in Java, after a warm-up; left out when no JDK is found
 
-Where Run-Gate's time goes with 4 inputs and distinct timestamps, about 4.4 ns a tuple, 18 to 20 times as fast as `mq`
-(perf): two rounds of merging 1.9, making keys of timestamps 0.9, reading the merged block and checking its order 1.6.
-The inputs' threads do next to nothing; they wait. A step of merging is a comparison and a dozen instructions that do
-not depend on it; other ways to say them to the compiler were tried and made no difference.
-
 Limits. It says nothing about the designs' later stages. The comparison with Java is one of languages and allocators
 too. With more threads than cores the operating system decides much of the result. Inputs run at most --pending tuples
 ahead, which bounds memory; a larger number gives T-Gate a longer list and the queues longer rings. What would make the
@@ -150,7 +145,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
     except ImportError:
-        print("no plot: pip install 'pystream[bench]' brings matplotlib")
+        print("no plot: pip install 'pystream-core[bench]' brings matplotlib")
         return
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     for axes, times in zip(figure.subplots(1, len(TIMES)), TIMES, strict=True):

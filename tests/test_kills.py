@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -24,10 +23,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from faults import record
+from readme import blocks
 
 import pystream as ps
 
-ROOT = Path(__file__).parent.parent
 KILLABLE = Path(__file__).parent / "killable.py"
 
 #: Where a kill could do harm: files that are written and renamed, and rows on their way in, out and into a snapshot.
@@ -57,8 +56,8 @@ class Program:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory) -> Program:
     folder = tmp_path_factory.mktemp("kills")
-    text = (ROOT / "README.md").read_text()
-    (folder / "program.py").write_text(re.search(r"```python program\n(.*?)```", text, re.DOTALL)[1])
+    (recipe,) = (block for block in blocks() if block.tag == "program")
+    (folder / "program.py").write_text(recipe.text)
     rng = np.random.default_rng(1)
     inputs = []
     for i, (rows, end) in enumerate([(80_000, 3_000), (60_000, 3_100), (40_000, 900), (0, 1)]):

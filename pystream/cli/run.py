@@ -101,7 +101,7 @@ def _writing(out: Path, schema: pa.Schema) -> Iterator[Any]:
 
 def _on_spark(query: str, data: Path, out: Path) -> tuple[int, int]:
     if importlib.util.find_spec("pyspark") is None or importlib.util.find_spec("pystream.spark") is None:
-        raise PystreamError('--engine spark needs the extra: pip install "pystream[spark]"')
+        raise PystreamError('--engine spark needs the extra: pip install "pystream-core[spark]"')
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
     from pyspark.sql import SparkSession  # noqa: PLC0415
 

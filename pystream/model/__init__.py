@@ -1,8 +1,8 @@
 """Run the lock-free C code under a scheduler: every interleaving, stale loads, failing allocations, stopped threads.
 
-A tool for people who work on pystream; `import pystream` does not load it. It needs the model build, the extension
-pystream._model: the same C sources, with every access to shared memory handed to a scheduler (csrc/model/model.c says
-what is modelled and what is not).
+A tool for people who work on pystream; `import pystream` does not load it. It needs the model build: the same C
+sources, with every access to shared memory handed to a scheduler (csrc/model/model.c says what is modelled and what is
+not). An editable install has it as the extension pystream._model; elsewhere it is compiled when it is first used.
 
     from pystream.model import Program, explore, report, run
 

@@ -75,9 +75,11 @@ def load(path: Path | str) -> Library:
 
 @cache
 def library() -> Library:
-    """The model build in this package."""
+    """The model build of this package: the extension where there is one (editable installs), else made here and now."""
     try:
         from pystream import _model  # noqa: PLC0415 - developers' tool: nothing else of the package needs it
-    except ImportError as error:
-        raise PystreamError("this installation has no model build; install with PYSTREAM_MODEL_BUILD=ON") from error
+    except ImportError:
+        from pystream.model.build import build_own  # noqa: PLC0415 - it needs this module
+
+        return build_own()
     return Library(_model.__file__, _model.ffi, _model.lib)

@@ -1,4 +1,4 @@
-"""Make a model build from a copy of csrc, changed or not, with the C compiler alone: a second per changed file."""
+"""Make a model build from a copy of csrc, changed or not, with the C compiler alone: each changed file is compiled."""
 
 from __future__ import annotations
 
@@ -10,17 +10,28 @@ import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pystream.errors import PystreamError
 from pystream.model._library import Library, load
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pystream.whole_file import whole_file, write_whole
 
 OPTIONS = ["-O1", "-std=c11", "-fPIC", "-fvisibility=hidden", "-UNDEBUG"]
 DEFINES = ["-DPYSTREAM_MODEL", "-DPYSTREAM_SMALL", "-D_GNU_SOURCE", "-D_DARWIN_C_SOURCE", "-DPy_LIMITED_API=0x030b0000"]
 PRELUDE = '#include "base.h"\n#include "model/model.h"\n'
+NEEDS = "needs a C compiler and Python's headers (on Debian: apt-get install gcc libc6-dev python3-dev)"
+
+
+def build_own() -> Library:
+    """Compile the sources that came with the package: once, then they are in the user's cache."""
+    package = Path(__file__).parent.parent
+    sources = [folder for folder in (package / "csrc", package.parent / "csrc") if (folder / "model").is_dir()]
+    if not sources:
+        raise PystreamError(f"the sources of the model build are not in {package}; install pystream-core again")
+    if shutil.which(_compiler()) is None or not Path(sysconfig.get_path("include"), "Python.h").exists():
+        raise PystreamError(f"the model build is not there yet, and making it {NEEDS}")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return build(sources[0], cache / "pystream" / "model")
 
 
 def build(csrc: Path, folder: Path) -> Library:
@@ -28,7 +39,7 @@ def build(csrc: Path, folder: Path) -> Library:
 
     An object file goes by the contents of its source and of the headers that this includes, so a change of one .c file
     costs one call of the compiler and the link. Each result is a file of its own: several builds can be loaded side by
-    side.
+    side, and what other processes see is whole.
     """
     folder.mkdir(parents=True, exist_ok=True)
     sources = [path for path in sorted(csrc.glob("*.c")) if path.name != "memory.c"]
@@ -38,7 +49,8 @@ def build(csrc: Path, folder: Path) -> Library:
     names = "".join(path.name for path in objects)
     target = folder / f"_model-{hashlib.sha256(names.encode()).hexdigest()[:16]}.so"
     if not target.exists():
-        _run(_compiler(), "-shared", *objects, "-lm", "-lpthread", "-o", target)
+        with whole_file(target) as scratch:
+            _run(_compiler(), "-shared", *objects, "-lm", "-lpthread", "-o", scratch)
     return load(target)
 
 
@@ -47,9 +59,10 @@ def _border(csrc: Path, folder: Path) -> Path:
     header = csrc / "model/model.h"
     border = folder / f"border-{hashlib.sha256(header.read_bytes()).hexdigest()[:16]}.c"
     if not border.exists():
-        (folder / "prelude.c").write_text(PRELUDE)
+        write_whole(folder / "prelude.c", PRELUDE)
         generator = [sys.executable, "-m", "cffi.gen_src", "read-sources", "pystream._model"]
-        _run(*generator, header, folder / "prelude.c", border)
+        with whole_file(border) as scratch:
+            _run(*generator, header, folder / "prelude.c", scratch)
     return border
 
 
@@ -59,7 +72,8 @@ def _compile(csrc: Path, source: Path, folder: Path) -> Path:
     target = folder / f"{source.stem}-{digest}.o"
     if not target.exists():
         includes = [f"-I{csrc}", f"-I{sysconfig.get_path('include')}", f"-fmacro-prefix-map={csrc}/="]
-        _run(_compiler(), *OPTIONS, *DEFINES, *includes, "-c", source, "-o", target)
+        with whole_file(target) as scratch:
+            _run(_compiler(), *OPTIONS, *DEFINES, *includes, "-c", source, "-o", scratch)
     return target
 
 

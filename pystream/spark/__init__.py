@@ -7,7 +7,7 @@
 >>> aggregate(spark.read.parquet(f"{folder}/readings"), query, stream="stream", position="position").columns
 ['ts', 'meter', 'n', 'first']
 
-Needs the extra `spark` (pip install "pystream[spark]") and Java 17 or newer.
+Needs the extra `spark` (pip install "pystream-core[spark]") and Java 17 or newer.
 """
 
 from pystream.spark.files import aggregate_files

@@ -32,7 +32,7 @@ def aggregate(
 
     A session that `session()` did not start does it faster with the settings of session.py that are about Python and
     Arrow: with any other `spark.sql.execution.arrow.maxBytesPerBatch` than 2147483647 Spark 4.1 and later measure what
-    goes to Python anew with every row, and without `spark.python.unix.domain.socket.enabled` a task took 40 ms more.
+    goes to Python anew with every row, and without `spark.python.unix.domain.socket.enabled` small tasks wait for TCP.
 
     The rest is for streaming DataFrames, whose results come in append mode, each row once. A window comes out with the
     micro-batch after which no stream can contribute to it: when every stream has reached the window's end. Within a

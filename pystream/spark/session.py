@@ -25,14 +25,14 @@ DEFAULTS = {
     "spark.driver.memory": "2g",
     # No limit, or Spark would measure what goes to Python anew with every row: longer than it takes to write the row.
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
-    # With Spark's 10,000 rows at a time a streaming query took 8 % longer.
+    # Fewer and larger batches than Spark's 10,000 rows: each costs a call into Python.
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(1 << 16),
-    # Workers are on the same machine. A small task took 67 ms over TCP, and 29 so; probably late acknowledgements.
+    # Workers are on the same machine, where small tasks wait for TCP, probably for late acknowledgements.
     "spark.python.unix.domain.socket.enabled": "true",
 }
 
 #: Writes a checkpoint through Hadoop's FileSystem. Spark's default, through its FileContext, makes some 25 processes
-#: for the 5 files of a micro-batch where Hadoop has no native library: readlink and chmod, 5 ms each.
+#: for the 5 files of a micro-batch where Hadoop has no native library: readlink and chmod.
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
@@ -51,7 +51,7 @@ def session(master: str = "local[*]", app: str = "pystream", **settings: str) ->
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise PystreamError('Spark is not installed: pip install "pystream[spark]"') from error
+        raise PystreamError('Spark is not installed: pip install "pystream-core[spark]"') from error
     running = SparkSession.getActiveSession()
     if running is None:
         os.environ["JAVA_HOME"] = str(java.home())

@@ -77,7 +77,7 @@ def windows(
 
 
 def _total(i: int, name: str) -> Column:
-    """A count of all shards. Spark generates code for `sum` and `max` with every task: 15 ms of a micro-batch."""
+    """A count of all shards. For `sum` and `max` Spark would generate code, again with every micro-batch."""
     each = f.collect_list(f.col("counts")[i])
     total = f.array_max(each) if name in MOST else f.aggregate(each, f.lit(0).cast("bigint"), operator.add)
     return total.alias(name)

@@ -14,8 +14,8 @@ _known = 0  # modules that were there the last time
 def settle() -> None:
     """Keep the garbage collector away from what stays: called when a task begins.
 
-    Spark's daemon collects garbage after every task, which looks at every object of every module: 50 ms, as long as it
-    takes to fold two million rows. Modules stay anyway, so they are put aside, again only if there are new ones.
+    Spark's daemon collects garbage after every task, which looks at every object of every module and can take longer
+    than the task. Modules stay anyway, so they are put aside, again only if there are new ones.
     """
     global _known  # noqa: PLW0603 - there is one process
     if len(sys.modules) != _known:
