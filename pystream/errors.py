@@ -26,6 +26,10 @@ class SchemaError(PystreamError, TypeError):
     """A missing or mistyped column, or a null timestamp."""
 
 
+class MissingFileError(PystreamError, FileNotFoundError):
+    """A path that leads to no file, or a glob that matches none."""
+
+
 class ClosedError(PystreamError, RuntimeError):
     """Something was added after its input was closed, or the operator has ended."""
 
