@@ -15,6 +15,7 @@ import pyarrow as pa
 from pystream.errors import ClosedError, SchemaError
 from pystream.ingest import batches
 from pystream.operator import Operator
+from pystream.schemas import common_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -191,20 +192,9 @@ def _common_schema(query: Query, readers: list[_Reader], meeting: _Meeting) -> p
     for _ in readers:
         meeting.opened.get()
         meeting.raise_error()
-    used = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
-    everything = any(a.where is not None for a in query.aggregates.values())
-    schemas = []
-    for source in sorted((s for reader in readers for s in reader.sources), key=lambda s: s.index):
-        if source.schema is not None:
-            fields = [f for f in source.schema if everything or f.name in used]
-            schemas.append(pa.schema(fields))
-            missing = used - set(source.schema.names)
-            if missing:
-                raise SchemaError(f"input {source.index}: column {min(missing)!r} is missing")
-    try:
-        return pa.unify_schemas(schemas, promote_options="permissive") if schemas else None
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise SchemaError(f"the inputs' columns do not go together: {error}") from error
+    sources = sorted((s for reader in readers for s in reader.sources), key=lambda s: s.index)
+    schemas = {source.index: source.schema for source in sources if source.schema is not None}
+    return common_schema(query, schemas) if schemas else None
 
 
 def _run(op: Operator, meeting: _Meeting, piece_rows: int) -> Iterator[pa.RecordBatch]:
