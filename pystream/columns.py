@@ -142,7 +142,7 @@ def typed(array: pa.Array, type: pa.DataType, name: str) -> pa.Array:
         return array
     if array.type == pa.null():
         return pa.nulls(len(array), type)
-    brought, array = array.type, _plain(array)
+    brought, array = array.type, plain_values(array)
     if isinstance(array, pa.ExtensionArray) and array.type != type:
         array = array.storage
     if array.type == type:
@@ -160,13 +160,13 @@ def typed(array: pa.Array, type: pa.DataType, name: str) -> pa.Array:
     return cast
 
 
-def _plain(array: pa.Array) -> pa.Array:
+def plain_values(array: pa.Array) -> pa.Array:
     """The values one by one, without a dictionary, runs or views."""
     type = array.type
     if pa.types.is_dictionary(type):
-        return _plain(array.dictionary).take(array.indices)
+        return plain_values(array.dictionary).take(array.indices)
     if pa.types.is_run_end_encoded(type):
-        return _plain(pc.run_end_decode(array))
+        return plain_values(pc.run_end_decode(array))
     return array if type == plain(type) else array.cast(plain(type))
 
 

@@ -50,7 +50,7 @@ class Parquet:
         """See Format."""
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        with pq.ParquetFile(path) as opened:
+        with pq.ParquetFile(path, pre_buffer=False) as opened:  # or all of the file would be held at the end
             names = None if columns is None else schema.names
             yield from opened.iter_batches(BATCH_ROWS, columns=names)
 

@@ -231,7 +231,7 @@ class Operator:
 
     def _one_batch(self, input: int, data: Any) -> pa.RecordBatch | None:
         try:
-            return one_batch(data, self._plan.sound)
+            return one_batch(data, self._plan.sound, self.query)
         except SchemaError as error:
             raise SchemaError(f"input {input}: {error}") from error
 
