@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pystream.arguments import a_query
 from pystream.errors import ClosedError, SchemaError
 from pystream.ingest import batches
 from pystream.operator import Operator
-from pystream.query import Query
 from pystream.schemas import common_schema
-from pystream.shapes import named, several
+from pystream.shapes import several
 from pystream.sorting import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pystream.operator import Part
+    from pystream.query import Query
 
 #: Rows handed over at a time: large enough that Python's share is small, small enough that what is made of them
 #: (casts, filters) takes little memory.
@@ -63,7 +64,8 @@ def aggregate(
     - a Polars LazyFrame, a pyarrow Dataset or Scanner, of which only the columns that the query needs are computed;
     - a path, or a glob that gives one input per file, sorted by name: parquet, CSV, Arrow IPC or JSON lines, read batch
       by batch (see `pystream.sources.open_inputs`);
-    - a dict of arrays, rows as dicts, or an iterable of any of these (but paths).
+    - a dict of arrays, or rows as dicts;
+    - an iterable of any of these, which come one after the other.
 
     The timestamps of an input never decrease. With `sort=True` each input is sorted first, stably by its timestamps,
     for which it is held in memory. An index of times of a pandas frame is the query's timestamp if it has that name, or
@@ -88,8 +90,7 @@ def results(
 
     Leaving the block ends everything, whether all batches were read or not.
     """
-    if not isinstance(query, Query):
-        raise TypeError(f"aggregate(query, inputs): the query comes first and is a pystream.Query, not {named(query)}")
+    a_query(query, "aggregate(query, inputs)")
     meeting = _Meeting()
     sources = [_Source(i, source, query, sort=sort) for i, source in enumerate(several(query, inputs))]
     readers = [_Reader(each, meeting) for each in _shares(query, sources, design)]

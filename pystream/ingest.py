@@ -21,11 +21,13 @@ from pystream.shapes import (
     is_from,
     is_lazy,
     is_no_iterable,
+    is_path,
     is_row_of_another_kind,
     is_scanner,
     not_arrays,
     refusal,
 )
+from pystream.sources import open_inputs
 
 if TYPE_CHECKING:
     from pystream.query import Query
@@ -54,10 +56,8 @@ def _batches(source: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
         yield from source.to_batches() or [pa.RecordBatch.from_pylist([], schema=source.schema)]
     elif isinstance(source, Mapping):
         yield _from_mapping(source)
-    elif is_lazy(source):
-        yield from _from_lazy(source, query)
-    elif is_dataset(source) or is_scanner(source):
-        yield from _read(_scanner(source, query).to_reader())
+    elif (scanned := _scanned(source, query)) is not None:
+        yield from scanned
     elif hasattr(source, "__arrow_c_stream__") and not is_column(source):
         yield from _from_stream(source, query)
     elif hasattr(source, "__arrow_c_array__") and not is_column(source):
@@ -68,15 +68,28 @@ def _batches(source: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
         raise refusal(source)
 
 
-def _scanner(source: Any, query: Query | None) -> Any:
-    if is_scanner(source):
-        return source
-    names = source.schema.names if query is None else needed(query, source.schema.names)
-    return source.scanner(names, batch_size=SCANNED_ROWS, batch_readahead=2)
+def _scanned(source: Any, query: Query | None) -> Iterator[pa.RecordBatch] | None:
+    """What is read or computed on the way, if it is that: only the columns that the query needs."""
+    if is_path(source):
+        return _from_files(source, query)
+    if is_lazy(source):
+        return _from_lazy(source, query)
+    if is_dataset(source):
+        names = source.schema.names if query is None else needed(query, source.schema.names)
+        return _read(source.scanner(names, batch_size=SCANNED_ROWS, batch_readahead=2).to_reader())
+    return _read(source.to_reader()) if is_scanner(source) else None
+
+
+def _from_files(path: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
+    """All files that a path or a glob stands for, one after the other."""
+    for file in open_inputs(path):
+        yield from file if query is None else file.select(needed(query, file.schema.names))
 
 
 def _from_iterable(source: Iterable[Any], query: Query | None) -> Iterator[pa.RecordBatch]:
     """Rows that follow each other come together: all of a list, so that their types go by all of them."""
+    if is_row_of_another_kind(source):
+        raise refusal(source)
     ts = None if query is None else query.ts
     many = len(source) if isinstance(source, list | tuple) else BATCH_ROWS
     made = Rows(query)
@@ -89,8 +102,6 @@ def _from_iterable(source: Iterable[Any], query: Query | None) -> Iterator[pa.Re
         if rows:
             yield made.batch(rows)
             rows = []
-        if is_row_of_another_kind(part):
-            raise refusal(part)
         if not is_row(part, ts):
             yield from _batches(part, query)
     if rows:
@@ -141,11 +152,11 @@ def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _imported(read: Callable[[], pa.RecordBatch]) -> pa.RecordBatch:
+def _imported(read: Callable[[], pa.RecordBatch], hint: str = "") -> pa.RecordBatch:
     try:
         return read()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, UnicodeDecodeError) as error:
-        raise SchemaError(f"Arrow data that cannot be read: {error}") from error
+        raise SchemaError(f"Arrow data that cannot be read: {'; '.join(map(str, error.args))}{hint}") from error
 
 
 def _from_stream(source: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
@@ -153,8 +164,11 @@ def _from_stream(source: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
         yield from _read(source)
         return
     is_pandas = is_from(source, "pandas")
+    if is_pandas and not source.columns.is_unique:
+        raise SchemaError(f"a pandas frame in which columns have the same name: {[*map(str, source.columns)]}")
     parts = c_data.stream(source)
-    while (batch := _imported(lambda: next(parts, None))) is not None:
+    hint = "; give each column one type, as with frame.astype(...)" if is_pandas else ""
+    while (batch := _imported(lambda: next(parts, None), hint)) is not None:
         yield _from_pandas(batch, query) if is_pandas else batch
 
 

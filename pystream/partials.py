@@ -34,6 +34,7 @@ from pystream.columns import aligned, first_null, named, stored, typed
 from pystream.errors import ClosedError, DisorderError, PartialError, PystreamError, SchemaError, SumOverflowError
 from pystream.handover import Outbox
 from pystream.ingest import batches
+from pystream.moments import too_low
 from pystream.plan import Plan, from_wire, storage, wire_type
 
 if TYPE_CHECKING:
@@ -446,7 +447,9 @@ class _Partials:
 
     def _negative(self, rows: pa.RecordBatch, row: int) -> DisorderError:
         ts, stream = rows.column(0)[row].as_py(), self._place(rows, row).get(self.order[0] or "", 0)
-        return DisorderError(f"row {row}: timestamp {ts} is negative", input=stream, row=row, ts=ts, latest=0)
+        return DisorderError(
+            f"row {row}: {too_low(ts, 0, self.plan.ts_type, '')}", input=stream, row=row, ts=ts, latest=0
+        )
 
     # ---- partials ----
 

@@ -6,6 +6,7 @@ is in the buffers.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from pyarrow import acero
 
 from pystream.columns import aligned, first_null, is_text, named, sound, stored, typed
 from pystream.errors import SchemaError, UdfError
+from pystream.moments import moment
 from pystream.names import missing
 from pystream.schemas import mentions, plain, plain_schema
 
@@ -152,7 +154,8 @@ class Plan:
         type = self.type_of(self.query.ts)
         if not (pa.types.is_integer(type) or pa.types.is_timestamp(type)):
             raise SchemaError(
-                f"timestamp column {self.query.ts!r} has type {type}; it must be an integer or a timestamp"
+                f"timestamp column {self.query.ts!r} has type {type}; it must be an integer or a timestamp: "
+                f"{_time_hint(type)}"
             )
         return type if pa.types.is_timestamp(type) else pa.int64()
 
@@ -298,13 +301,24 @@ class Plan:
 
     def window_name(self, name: pa.RecordBatch) -> str:
         """Name a window for people. `name` is one row of C's output: its start and its key."""
-        fields = [self.out_schema.field(i) for i in range(name.num_columns)]
-        start, *key = (from_wire(array, f.type)[0].as_py() for array, f in zip(name.columns, fields, strict=True))
-        return f"window starting at {start}, key {tuple(key)}"
+        fields = [self.out_schema.field(i) for i in range(1, name.num_columns)]
+        key = [from_wire(array, f.type)[0].as_py() for array, f in zip(name.columns[1:], fields, strict=True)]
+        return f"window starting at {moment(name.column(0)[0].as_py(), self.ts_type)}, key {tuple(key)}"
 
     def finish(self, columns: dict[str, pa.Array]) -> pa.RecordBatch:
         """Put all columns in their order."""
         return pa.RecordBatch.from_arrays([columns[name] for name in self.query.columns], self.query.columns)
+
+
+def _time_hint(type: pa.DataType) -> str:
+    """How a column of this type becomes one of timestamps."""
+    if is_text(type):
+        return "parse it first (pyarrow.compute.strptime, pandas.to_datetime, Polars' str.to_datetime)"
+    if pa.types.is_date(type):
+        return "cast it first, to pa.timestamp('s')"
+    if pa.types.is_null(type):
+        return "it has no values that would tell"
+    return "cast it first"
 
 
 def _is_number(type: pa.DataType) -> bool:
@@ -328,7 +342,9 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
     try:
         column = acero.Declaration.from_sequence(steps).to_table(use_threads=False).column("m")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
-        raise SchemaError(f"where={where}: {error}") from error
+        unknown = re.search(r"No match for FieldRef.Name\((.*?)\) in ", str(error))
+        what = missing(unknown[1], batch.schema.names) if unknown else str(error)
+        raise SchemaError(f"where={where}: {what}") from error
     if column.type != pa.bool_():
         raise SchemaError(f"where={where} is of type {column.type}; it must be true or false")
     return pc.fill_null(column, fill_value=False).combine_chunks()

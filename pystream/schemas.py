@@ -53,7 +53,10 @@ def needed(query: Query, names: Sequence[str]) -> list[str]:
     if by_place or any(a.function == "udf" for a in query.aggregates.values()):  # user code gets whole rows
         return list(names)
     used = set(required(query))
-    return [name for name in names if name in used or any(mentions(where, name) for where in filters)]
+    for where in filters:
+        mentioned = [name for name in names if mentions(where, name)]
+        used.update(mentioned or names)  # all, to say what there is
+    return [name for name in names if name in used]
 
 
 # ---- one schema for all inputs ----
@@ -75,9 +78,14 @@ def _check_names(query: Query, input: int, schema: pa.Schema) -> None:
     for name in required(query):
         times = schema.names.count(name)
         if not times:
-            raise SchemaError(f"input {input}: {missing(name, schema.names)}")
+            raise SchemaError(f"input {input}: {missing(name, schema.names)}{ts_hint(query, name)}")
         if times > 1:
             raise SchemaError(f"input {input}: column {name!r} appears more than once")
+
+
+def ts_hint(query: Query, name: str) -> str:
+    """How to name the timestamp column, if that is what is missing."""
+    return "; Query(..., ts=...) names the column of timestamps" if name == query.ts else ""
 
 
 def _common_type(name: str, types: dict[int, pa.DataType]) -> pa.DataType:

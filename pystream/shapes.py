@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time, timedelta
+from numbers import Number
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
 from pystream.errors import SchemaError
+from pystream.names import missing
 from pystream.rows import is_row
-from pystream.schemas import needed, required
+from pystream.schemas import needed, required, ts_hint
 from pystream.sources import FileInput, open_inputs
 
 if TYPE_CHECKING:
@@ -62,7 +66,7 @@ def is_column(source: Any) -> bool:
 
 def is_no_iterable(source: Any) -> bool:
     """Whether this can be iterated, but gives no batches or rows."""
-    return is_path(source) or is_column(source) or isinstance(source, bytes | bytearray | set | frozenset)
+    return is_column(source) or isinstance(source, bytes | bytearray | set | frozenset)
 
 
 # ---- one input, or several ----
@@ -76,7 +80,7 @@ def several(query: Query, inputs: Any) -> list[Any]:
             [_selected(query, len(out) + i, file) for i, file in enumerate(open_inputs(one))] if is_path(one) else [one]
         )
     if not out:
-        raise ValueError("aggregate needs at least one input")
+        raise ValueError("aggregate needs at least one input, and inputs is empty")
     return out
 
 
@@ -113,10 +117,11 @@ def _call(inputs: Any) -> str:
 
 
 def _selected(query: Query, input: int, file: FileInput) -> FileInput:
-    try:
-        return file.select([*required(query), *needed(query, file.schema.names)])
-    except SchemaError as error:
-        raise SchemaError(f"input {input}: {error}") from error
+    absent = [name for name in required(query) if name not in file.schema.names]
+    if absent:
+        what = missing(absent[0], file.schema.names)
+        raise SchemaError(f"input {input}: {file.path}: {what}{ts_hint(query, absent[0])}")
+    return file.select(needed(query, file.schema.names))
 
 
 # ---- what a thing is that is no input ----
@@ -124,7 +129,7 @@ def _selected(query: Query, input: int, file: FileInput) -> FileInput:
 
 def named(thing: Any) -> str:
     """A thing for a message: what it is, and what it says if that is short."""
-    kind = f"{type(thing).__module__}.{type(thing).__qualname__}".removeprefix("builtins.")
+    kind = f"{type(thing).__module__.split('.')[0]}.{type(thing).__qualname__}".removeprefix("builtins.")
     if thing is None or isinstance(thing, int | float | str):
         return f"{thing!r}"
     return kind
@@ -135,27 +140,21 @@ def refusal(source: Any) -> SchemaError:
     if isinstance(source, np.ndarray) and source.dtype.names:
         return SchemaError("a structured NumPy array: give {name: array[name] for name in array.dtype.names}")
     if is_column(source):
-        return SchemaError(
-            f"an input must be {ALLOWED}; {named(source)} is one column: give all of them, as {{'ts': ..., 'v': ...}}"
-        )
-    if is_path(source):
-        return SchemaError(
-            f"{os.fspath(source)!r} is a path, which only aggregate() takes: here add the batches of "
-            "pystream.sources.open_inputs(path), one by one"
-        )
+        return SchemaError(f"{named(source)} is one column, not all: an input must be {ALLOWED}")
     if is_row_of_another_kind(source):
-        return SchemaError(f"an input must be {ALLOWED}; rows are dicts, not {named(source)}: {source!r:.60}")
+        what = f"{named(source)}, as {source!r:.60}"
+        return SchemaError(f"rows are dicts from column names to values, not {what}: an input must be {ALLOWED}")
     return SchemaError(f"an input must be {ALLOWED}, not {named(source)}")
 
 
 def is_row_of_another_kind(source: Any) -> bool:
-    """Whether this looks like a row: a tuple, a dataclass."""
-    plain = isinstance(source, tuple) and bool(source) and all(_is_scalar(value) for value in source)
-    return plain or hasattr(source, "__dataclass_fields__")
+    """Whether this looks like a row: a tuple or a list of values, a dataclass."""
+    plain = isinstance(source, tuple | list) and bool(source) and all(_is_scalar(value) for value in source)
+    return plain or (hasattr(source, "__dataclass_fields__") and not isinstance(source, Iterable))
 
 
 def _is_scalar(value: Any) -> bool:
-    return not isinstance(value, Iterable) or isinstance(value, str | bytes)
+    return value is None or isinstance(value, str | bytes | Number | np.generic | date | time | timedelta | UUID)
 
 
 def not_arrays(columns: Mapping[Any, Any]) -> SchemaError | None:
@@ -166,9 +165,13 @@ def not_arrays(columns: Mapping[Any, Any]) -> SchemaError | None:
                 f"a dict is one input, of arrays, and {name!r} is {named(values)}: give several inputs as a list, "
                 "list(inputs.values())"
             )
-        if _is_scalar(values) and not hasattr(values, "__arrow_c_array__") and np.ndim(values) == 0:
+        if _is_scalar(values):
             return SchemaError(
                 f"column {name!r} is the single value {values!r}: a dict of arrays has an array for each column; "
                 "rows as dicts go into a list"
             )
+    lengths = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
+    if len({*lengths.values()}) > 1:
+        listed = ", ".join(f"{name!r} {length}" for name, length in lengths.items())
+        return SchemaError(f"the columns of a dict of arrays must be equally long: {listed}")
     return None
