@@ -224,6 +224,7 @@ def of(path: Path) -> str:
         found = _FIRST_BYTES.get(file.read(4))
     if found is None:
         raise SchemaError(
-            f"{path}: its format is none of {', '.join(_ENDINGS)}; read it with a library that can, such as pandas, and give the frame"
+            f"{path}: its format is none of {', '.join(_ENDINGS)}; "
+            "read it with a library that can, such as pandas, and give the frame"
         )
     return found

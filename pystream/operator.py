@@ -252,7 +252,8 @@ class Operator:
         try:
             ticks = pa.scalar(ts, self._plan.ts_type).cast(pa.int64()).as_py()
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
-            raise TypeError(f"heartbeat wants a timestamp of type {self._plan.ts_type}, not {ts!r}: {error}") from error
+            what = f"a timestamp of type {self._plan.ts_type}, as column {self.query.ts!r} has"
+            raise TypeError(f"heartbeat wants {what}, not {ts!r}") from error
         if ticks is None:
             raise TypeError("heartbeat wants a timestamp, not None")
         try:
@@ -453,7 +454,7 @@ class Operator:
 
     def _check_input(self, input: int) -> None:
         self._out.check()
-        if not 0 <= a_number(input, "input is the number of an input and comes first, not {}".format) < self.inputs:
+        if not 0 <= a_number(input, "the first argument is the number of an input, not {}".format) < self.inputs:
             raise ValueError(f"input must be between 0 and {self.inputs - 1}, not {input}")
 
     def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:

@@ -343,8 +343,8 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
         column = acero.Declaration.from_sequence(steps).to_table(use_threads=False).column("m")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
         unknown = re.search(r"No match for FieldRef.Name\((.*?)\) in ", str(error))
-        what = missing(unknown[1], batch.schema.names) if unknown else str(error)
-        raise SchemaError(f"where={where}: {what}") from error
+        what = f": {missing(unknown[1], batch.schema.names)}" if unknown else f" does not fit the columns: {error}"
+        raise SchemaError(f"where={where}{what}") from error
     if column.type != pa.bool_():
         raise SchemaError(f"where={where} is of type {column.type}; it must be true or false")
     return pc.fill_null(column, fill_value=False).combine_chunks()

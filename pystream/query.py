@@ -81,9 +81,7 @@ def _ticks(name: str, value: Duration, unit: str | None) -> int:
     if isinstance(value, int):
         return value
     if unit is None:
-        raise ValueError(
-            f"window {name} {value!r} needs an Arrow timestamp column; with integers give an integer, or cast the column first"
-        )
+        raise ValueError(f"window {name} {value!r} needs an Arrow timestamp column; with integers give an integer")
     ticks, rest = divmod(_nanoseconds(value), NANOSECONDS[unit])
     if rest:
         raise ValueError(f"window {name} {value!r} is not a whole number of {unit}, the unit of the timestamps")

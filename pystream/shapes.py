@@ -92,6 +92,8 @@ def _listed(query: Query, inputs: Any) -> list[Any]:
             f"inputs is a {type(inputs).__name__}, which may be one input or several: write [{_call(inputs)}] for one "
             f"input that comes in batches, list({_call(inputs)}) for one input each"
         )
+    if isinstance(inputs, set | frozenset):
+        raise TypeError("inputs is a set, which has no order, and inputs are numbered: give a list")
     if not isinstance(inputs, Iterable):
         raise TypeError(f"inputs is a list of inputs or one input ({ALLOWED}), not {named(inputs)}")
     items = list(inputs)
