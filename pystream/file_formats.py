@@ -180,7 +180,7 @@ def _hinted(opened: Any, path: Path) -> Iterator[pa.RecordBatch]:
         yield from opened
     except pa.ArrowInvalid as error:
         is_of_types = "conversion error" in str(error) or "changed from" in str(error)
-        raise SchemaError(f"{path}: {error}{TEXT_HINT if is_of_types else ''}") from error
+        raise SchemaError(f"{path}: cannot be read on: {error}{TEXT_HINT if is_of_types else ''}") from error
 
 
 def _is_empty(path: Path) -> bool:
