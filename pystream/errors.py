@@ -50,6 +50,10 @@ class SchemaError(PystreamError, TypeError):
     """
 
 
+class MissingFileError(PystreamError, FileNotFoundError):
+    """A path that leads to no file, or a glob that matches none."""
+
+
 class ClosedError(PystreamError, RuntimeError):
     """Something was added after its input was closed, or the operator has ended.
 

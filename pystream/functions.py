@@ -85,7 +85,7 @@ def _same(one: pc.Expression | None, other: pc.Expression | None) -> bool:
 def _of_column(function: str, column: str, where: pc.Expression | None, name: str = "") -> Aggregate:
     name = name or function
     if not isinstance(column, str):
-        raise TypeError(f"{name}() takes the name of a column, not {column!r}")
+        raise TypeError(f"{name}() takes the name of a column, a str, not {type(column).__name__}")
     return Aggregate(function, column, _expression(name, where))
 
 
@@ -95,7 +95,11 @@ def _expression(function: str, where: Any) -> pc.Expression | None:
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import and rarely needed
 
     if not isinstance(where, pc.Expression):
-        raise TypeError(f"{function}(where=...) takes a pyarrow compute expression, not {where!r}")
+        hint = "; count() takes no column, it counts rows" if function == "count" and isinstance(where, str) else ""
+        raise TypeError(
+            f"{function}(where=...) takes a pyarrow compute expression, such as pc.field('cons') > 1, "
+            f"not {type(where).__name__}: {where!s}{hint}"
+        )
     return where
 
 
