@@ -61,7 +61,7 @@ def test_help(name):
 
 @pytest.mark.parametrize("name", ["doctor", "demo", "queries", "run", "bench"])
 def test_table_of_commands_says_what_they_say(name):
-    assert load(name).help == COMMANDS[name][2]
+    assert load(name).help.splitlines()[0] == COMMANDS[name][2]
 
 
 def test_version():
