@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
+import click
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -93,11 +94,14 @@ def to_file(out: Path, schema: pa.Schema) -> Iterator[Writer]:
 
 @contextmanager
 def to_stdout(format: str, schema: pa.Schema) -> Iterator[Writer]:
-    """Give a writer to standard output."""
+    """Give a writer to standard output. If whoever reads it has enough, that is the end, without a word."""
     stream = sys.stdout.buffer
-    with STREAMS[format](stream, schema) as writer:
-        yield writer
-    stream.flush()
+    try:
+        with STREAMS[format](stream, schema) as writer:
+            yield writer
+        stream.flush()
+    except BrokenPipeError:
+        raise click.exceptions.Exit(1) from None
 
 
 class Shown:
