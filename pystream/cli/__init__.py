@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": ("pystream.cli.demo", "demo", "Aggregate a day of made-up smart-meter readings."),
     "queries": ("pystream.cli.queries", "queries", "List the paper's twelve queries."),
     "generate": ("pystream.cli.generate", "generate", "Make a data set in the shape of the paper's, on Spark."),
+    "prepare": ("pystream.cli.prepare", "prepare", "Turn raw records into sorted streams, on Spark."),
     "run": ("pystream.cli.run", "run", "Run a query over files: yours, or one of the paper's."),
     "bench": ("pystream.cli.bench", "bench", "Measure throughput and latency of the designs as the paper does."),
     "report": ("pystream.cli.report", "report", "Write a page about this installation: checks, models, speed."),

@@ -97,7 +97,7 @@ def _check_ending(ctx: click.Context, _option: click.Parameter, out: Path | None
 )
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
+    type=click.Path(path_type=Path, allow_dash=True),
     callback=_check_ending,
     help=f"Where the rows go: {', '.join(rows_out.FORMATS)}, or - ; without it a table is shown. On Spark, a folder.",
 )
@@ -188,6 +188,8 @@ def _check_out(job: Job) -> None:
         raise click.BadParameter(f"{str(out)!r} lies among the data and would be read as such", param_hint="'--out'")
     if any(out.resolve() == Path(file).resolve() for file in job.files):
         raise click.BadParameter(f"{str(out)!r} is one of the inputs", param_hint="'--out'")
+    if out.is_dir() and job.options["engine"] == "local":
+        raise click.BadParameter(f"{str(out)!r} is a folder", param_hint="'--out'")
     if (out.is_file() or out.is_dir()) and not job.options["force"]:
         raise click.BadParameter(f"{str(out)!r} is there already; --force overwrites it", param_hint="'--out'")
 

@@ -40,14 +40,14 @@ def write_sorted(frame: DataFrame, query: Query, out: Path, schema: pa.Schema, o
     executors see under the same path.
     """
     target = Path(os.path.realpath(out))
-    hidden = target.with_name(f".{target.name}.{os.getpid()}.writing")
+    hidden = hidden_beside(target)
     try:
         hidden.mkdir()
     except OSError as error:
         raise PystreamError(f"{out} cannot be written: {error.strerror}") from error
     try:
         rows = _write_parts(frame, query, hidden, schema, open_writer, target.suffix)
-        _replace(hidden, target)
+        replace_folder(hidden, target)
     except OSError as error:
         raise PystreamError(f"{out} cannot be written: {error.strerror}") from error
     except PySparkException as error:
@@ -55,6 +55,11 @@ def write_sorted(frame: DataFrame, query: Query, out: Path, schema: pa.Schema, o
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     return rows
+
+
+def hidden_beside(target: Path) -> Path:
+    """Where a folder is written before it gets its name."""
+    return target.with_name(f".{target.name}.{os.getpid()}.writing")
 
 
 def sort_columns(query: Query, names: list[str]) -> list[Any]:
@@ -96,7 +101,7 @@ def _count(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"rows": pa.array([rows], pa.int64())})
 
 
-def _replace(folder: Path, target: Path) -> None:
+def replace_folder(folder: Path, target: Path) -> None:
     """Give the folder its name; what has it goes, as late as possible."""
     old = target.with_name(f".{target.name}.{os.getpid()}.old")
     if target.exists():
