@@ -413,6 +413,7 @@ def test_conditions_that_are_none(where, why):
         ("- --window 1h --agg n=count --out-format csv", "--out-format is that of standard output"),
         ("k-OI --data . --sort", "--sort is for files, not for --data"),
         ("there.csv --window 1h --agg n=count --out there.csv --force", "'there.csv' is one of the inputs"),
+        ("a.csv --window 1h --agg n=count --out folder.csv --force", "'folder.csv' is a folder"),
         ("a.csv --window 1h --agg n=count --out there.csv", "'there.csv' is there already; --force overwrites it"),
         ("a.csv --window 1h --agg n=count --engine spark --threads 2 --sort", "would ignore --threads, --sort"),
         ("a.csv --window 1h --agg n=count --engine spark --design mq", "would ignore --design"),
@@ -423,6 +424,7 @@ def test_conditions_that_are_none(where, why):
 def test_usage(args, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("there.csv").write_text("ts\n1\n")
+    Path("folder.csv").mkdir()
     assert message in misused(*shlex.split(args))
     assert Path("there.csv").read_text() == "ts\n1\n"
 

@@ -89,7 +89,15 @@ DAILY = ("--window", "24h", "--every", "6h", "--key", "region", "--agg", "n=coun
 ENDS = ("--agg", "a=first:v", "--agg", "b=last:v where v > 1")
 
 
-@pytest.mark.usefixtures("spark")
+@pytest.fixture
+def parts_stay_apart(spark):
+    """Or Spark would join what is so small."""
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    yield
+    spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
+
+
+@pytest.mark.usefixtures("parts_stay_apart")
 def test_files_of_ones_own(tmp_path):
     """The same rows in the same order and types, in several files written by the executors."""
     for i, place in enumerate(("a", "b")):
@@ -118,9 +126,8 @@ def test_a_csv_file_and_a_table(tmp_path):
     invoke("run", tmp_path / "a.csv", *DAILY, "--engine", "spark", "--out", out)
     refused = invoke("run", tmp_path / "a.csv", *DAILY, "--engine", "spark", "--out", out, exit_code=2)
     assert "is there already; --force overwrites it" in refused
-    invoke(
-        "run", tmp_path / "a.csv", "--window", "24h", "--agg", "n=count", "--engine", "spark", "--out", out, "--force"
-    )
+    tumbling = ("--window", "24h", "--agg", "n=count", "--engine", "spark")
+    invoke("run", tmp_path / "a.csv", *tumbling, "--out", out, "--force")
     assert sum(pyarrow.csv.read_csv(part).num_rows for part in out.iterdir()) == 3
     assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
 
