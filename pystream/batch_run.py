@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pystream.arguments import a_query
 from pystream.errors import ClosedError, SchemaError
 from pystream.ingest import batches
 from pystream.operator import Operator
+from pystream.schemas import common_schema
+from pystream.shapes import several
+from pystream.sorting import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from pystream.operator import Part
     from pystream.query import Query
@@ -45,35 +49,51 @@ SHARING = ("auto", "sliced", "runs")
 
 def aggregate(
     query: Query,
-    inputs: Sequence[Any],
+    inputs: Any,
     design: str = "auto",
     threads: int | None = None,
     max_pending: int = 1_000_000,
+    *,
+    sort: bool = False,
 ) -> pa.Table:
     """Aggregate the inputs to the end.
 
-    An input is an Arrow table, batch or stream (pyarrow, Polars, pandas, DuckDB, ...), a dict of NumPy arrays, or an
-    iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads
-    (see `Operator`). Of the memory that large results give back, up to 64 MB are kept for the next ones.
+    `inputs` is a list of inputs, or one input. An input is
+
+    - an Arrow table, batch or stream: pyarrow, Polars, pandas, DuckDB, ...;
+    - a Polars LazyFrame, a pyarrow Dataset or Scanner, of which only the columns that the query needs are computed;
+    - a path, or a glob that gives one input per file, sorted by name: parquet, CSV, Arrow IPC or JSON lines, read batch
+      by batch (see `pystream.sources.open_inputs`);
+    - a dict of arrays, or rows as dicts;
+    - an iterable of any of these, which come one after the other.
+
+    The timestamps of an input never decrease. With `sort=True` each input is sorted first, stably by its timestamps,
+    for which it is held in memory. An index of times of a pandas frame is the query's timestamp if it has that name, or
+    no name and the frame has no such column.
+
+    NaN is what the library it comes from takes it for. In pandas NaN is a missing value, so it is null here, and
+    skipped. In NumPy, lists, Polars and Arrow it is a number like others: sums and averages with it are NaN, and it is
+    above every number. Give `{name: frame[name].to_numpy() for name in frame}` to have it so from pandas.
+
+    The result is the same whatever the design and the threads (see `Operator`). Of the memory that large results give
+    back, up to 64 MB are kept for the next ones.
     """
-    with results(query, inputs, design, threads, max_pending) as (schema, batches_out):
+    with results(query, inputs, design, threads, max_pending, sort=sort) as (schema, batches_out):
         return _table(schema, list(batches_out))
 
 
 @contextmanager
 def results(
-    query: Query, inputs: Sequence[Any], design: str, threads: int | None, max_pending: int
+    query: Query, inputs: Any, design: str, threads: int | None, max_pending: int, *, sort: bool = False
 ) -> Iterator[tuple[pa.Schema, Iterable[pa.RecordBatch]]]:
     """Aggregate the inputs and give the rows as they come: their schema and the batches.
 
     Leaving the block ends everything, whether all batches were read or not.
     """
-    if isinstance(inputs, pa.Table | pa.RecordBatch | dict) or not hasattr(inputs, "__iter__"):
-        raise TypeError("inputs is a list of inputs: aggregate(query, [table]) for one")
+    a_query(query, "aggregate(query, inputs)")
     meeting = _Meeting()
-    readers = [_Reader(each, meeting) for each in _shares(query, inputs, design)]
-    if not readers:
-        raise ValueError("aggregate needs at least one input")
+    sources = [_Source(i, source, query, sort=sort) for i, source in enumerate(several(query, inputs))]
+    readers = [_Reader(each, meeting) for each in _shares(query, sources, design)]
     try:
         for reader in readers:
             reader.start()
@@ -103,16 +123,17 @@ def _ahead(readers: list[_Reader], inputs: int) -> int:
 class _Source:
     """One input: its schema, then its rows."""
 
-    def __init__(self, index: int, source: Any) -> None:
+    def __init__(self, index: int, source: Any, query: Query, *, sort: bool) -> None:
         self.index = index
-        self.is_at_hand = isinstance(source, pa.Table | pa.RecordBatch | dict)
+        self.is_at_hand = isinstance(source, pa.Table | pa.RecordBatch | dict) and not sort
         self.schema: pa.Schema | None = None
-        self._parts = self._batches(source)
+        self._parts = self._batches(source, query, sort=sort)
         self._first: list[pa.RecordBatch] = []
 
-    def _batches(self, source: Any) -> Iterator[pa.RecordBatch]:
+    def _batches(self, source: Any, query: Query, *, sort: bool) -> Iterator[pa.RecordBatch]:
+        parts = batches(source, query)
         try:
-            yield from batches(source)
+            yield from in_order(query, parts) if sort else parts
         except SchemaError as error:
             raise SchemaError(f"input {self.index}: {error}") from error
 
@@ -130,12 +151,11 @@ class _Source:
             row += batch.num_rows
 
 
-def _shares(query: Query, inputs: Sequence[Any], design: str) -> list[list[_Source]]:
+def _shares(query: Query, sources: list[_Source], design: str) -> list[list[_Source]]:
     """Which inputs share a thread: those whose rows are at hand, as many threads as leave a processor for the output.
 
     An input whose rows have to be waited for has a thread of its own.
     """
-    sources = [_Source(i, source) for i, source in enumerate(inputs)]
     objects = any(a.function == "udf" for a in query.aggregates.values())
     shared = [s for s in sources if s.is_at_hand and design in SHARING and not objects]
     threads = max(1, (os.cpu_count() or 1) - 1)
@@ -191,20 +211,9 @@ def _common_schema(query: Query, readers: list[_Reader], meeting: _Meeting) -> p
     for _ in readers:
         meeting.opened.get()
         meeting.raise_error()
-    used = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
-    everything = any(a.where is not None for a in query.aggregates.values())
-    schemas = []
-    for source in sorted((s for reader in readers for s in reader.sources), key=lambda s: s.index):
-        if source.schema is not None:
-            fields = [f for f in source.schema if everything or f.name in used]
-            schemas.append(pa.schema(fields))
-            missing = used - set(source.schema.names)
-            if missing:
-                raise SchemaError(f"input {source.index}: column {min(missing)!r} is missing")
-    try:
-        return pa.unify_schemas(schemas, promote_options="permissive") if schemas else None
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise SchemaError(f"the inputs' columns do not go together: {error}") from error
+    sources = sorted((s for reader in readers for s in reader.sources), key=lambda s: s.index)
+    schemas = {source.index: source.schema for source in sources if source.schema is not None}
+    return common_schema(query, schemas) if schemas else None
 
 
 def _run(op: Operator, meeting: _Meeting, piece_rows: int) -> Iterator[pa.RecordBatch]:

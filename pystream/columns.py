@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 
 from pystream import _native
 from pystream.errors import SchemaError
+from pystream.names import missing
+from pystream.schemas import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +24,7 @@ def named(batch: pa.RecordBatch, name: str) -> pa.Array:
     """The one column of this name, checked."""
     found = batch.schema.get_all_field_indices(name)
     if len(found) != 1:
-        raise SchemaError(f"column {name!r} {'is missing' if not found else 'appears more than once'}")
+        raise SchemaError(missing(name, batch.schema.names) if not found else f"column {name!r} appears more than once")
     return sound(batch.column(found[0]), name)
 
 
@@ -98,16 +100,8 @@ def _parts(array: pa.Array) -> Iterator[pa.Array]:
 # ---- types ----
 
 
-def _values(type: pa.DataType) -> pa.DataType:
-    """The type of the values, however they are stored."""
-    if pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
-        return _values(type.value_type)
-    return type
-
-
 def _is_string(type: pa.DataType) -> bool:
-    strings = pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type)
-    return bool(strings or pa.types.is_binary(type) or pa.types.is_large_binary(type) or pa.types.is_binary_view(type))
+    return is_text(type) or bool(pa.types.is_binary(type) or pa.types.is_large_binary(type))
 
 
 #: Types between which values may be cast, because they mean the same; whether one is lost is checked besides.
@@ -118,6 +112,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "float": pa.types.is_floating,
     "decimal": pa.types.is_decimal,
     "text": _is_string,
+    "bytes": pa.types.is_fixed_size_binary,
     "date": pa.types.is_date,
     "time": pa.types.is_time,
     "timestamp": pa.types.is_timestamp,
@@ -125,11 +120,16 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
 }
 
 #: Besides those of one kind.
-_ALLOWED = {("integer", "float"), ("float", "integer"), ("decimal", "integer"), ("date", "timestamp")}
+_ALLOWED = {
+    ("integer", "float"),
+    ("float", "integer"),
+    ("decimal", "integer"),
+    ("date", "timestamp"),
+    ("bytes", "text"),
+}
 
 
 def _kind(type: pa.DataType) -> str | None:
-    type = _values(type)
     return next((kind for kind, is_kind in _KINDS.items() if is_kind(type)), None)
 
 
@@ -140,31 +140,50 @@ def typed(array: pa.Array, type: pa.DataType, name: str) -> pa.Array:
     """
     if array.type == type:
         return array
+    if array.type == pa.null():
+        return pa.nulls(len(array), type)
+    brought, array = array.type, plain_values(array)
+    if isinstance(array, pa.ExtensionArray) and array.type != type:
+        array = array.storage
+    if array.type == type:
+        return array
+    where = f"column {name!r} has type {brought} where {type} is expected"
     own, wanted = _kind(array.type), _kind(type)
-    if own is None or wanted is None or (own not in ("null", wanted) and (own, wanted) not in _ALLOWED):
-        raise SchemaError(f"column {name!r} has type {array.type} where {type} is expected; cast it first")
+    if own is None or wanted is None or (own != wanted and (own, wanted) not in _ALLOWED):
+        raise SchemaError(f"{where}; cast it first")
     try:
         cast = array.cast(type)
     except pa.ArrowException as error:
-        raise SchemaError(f"column {name!r} has type {array.type} where {type} is expected: {error}") from error
-    if own == wanted == "float" and _values(array.type).bit_width > _values(type).bit_width:
-        _check_exact(array, cast, name)
+        raise SchemaError(f"{where}: {error}") from error
+    if own == wanted == "float" and array.type.bit_width > type.bit_width:
+        _check_exact(array, cast, where)
     return cast
 
 
-def _check_exact(array: pa.Array, cast: pa.Array, name: str) -> None:
+def plain_values(array: pa.Array) -> pa.Array:
+    """The values one by one, without a dictionary, runs or views."""
+    type = array.type
+    if pa.types.is_dictionary(type):
+        return plain_values(array.dictionary).take(array.indices)
+    if pa.types.is_run_end_encoded(type):
+        return plain_values(pc.run_end_decode(array))
+    return array if type == plain(type) else array.cast(plain(type))
+
+
+def _check_exact(array: pa.Array, cast: pa.Array, where: str) -> None:
     """Refuse floats that are others when they are narrower, which Arrow does not check."""
-    plain = _plain(array)
-    lost = pc.not_equal(_plain(cast).cast(plain.type), plain)
-    lost = pc.and_(lost, pc.invert(pc.is_nan(plain)))
+    lost = pc.not_equal(cast.cast(array.type), array)
+    lost = pc.and_(lost, pc.invert(pc.is_nan(array)))
     row = pc.index(lost, value=True).as_py()
     if row >= 0:
-        what = f"row {row}: {plain[row].as_py()} is no {_values(cast.type)}"
-        raise SchemaError(f"column {name!r} has type {array.type} where {cast.type} is expected: {what}")
+        raise SchemaError(f"{where}: row {row}: {array[row].as_py()} is no {cast.type}")
 
 
-def _plain(array: pa.Array) -> pa.Array:
-    return array.cast(_values(array.type))
+def stored(array: pa.Array, type: pa.DataType) -> pa.Array:
+    """The array, of a plain type, as C reads it: in its storage type."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    return array if array.type == type else array.cast(type)
 
 
 def aligned(array: pa.Array) -> pa.Array:

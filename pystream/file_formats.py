@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1 << 16
 BLOCK_BYTES = 1 << 22
 
+#: Bytes in which the header of a text file is looked for.
+HEADER_BYTES = 1 << 16
+
 #: Endings of files that are unpacked on the way.
 PACKED = (".gz", ".bz2", ".zst", ".lz4")
 
@@ -50,7 +53,7 @@ class Parquet:
         """See Format."""
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        with pq.ParquetFile(path) as opened:
+        with pq.ParquetFile(path, pre_buffer=False) as opened:  # or all of the file would be held at the end
             names = None if columns is None else schema.names
             yield from opened.iter_batches(BATCH_ROWS, columns=names)
 
@@ -84,10 +87,10 @@ def _ipc(source: pa.NativeFile, fields: list[int] | None) -> Any:
 
 
 class Csv:
-    """Text with a header, block by block."""
+    """Text with a header, block by block. A header without commas tells what else separates the columns."""
 
-    def __init__(self, delimiter: str = ",") -> None:
-        self._delimiter = delimiter
+    def __init__(self, delimiters: str = ",;\t|") -> None:
+        self._delimiters = delimiters
 
     def inspect(self, path: Path) -> tuple[pa.Schema, int | None]:
         """See Format."""
@@ -107,9 +110,14 @@ class Csv:
         return text.open_csv(
             pa.input_stream(str(path)),
             text.ReadOptions(block_size=BLOCK_BYTES),
-            text.ParseOptions(delimiter=self._delimiter),
+            text.ParseOptions(delimiter=self._delimiter(path)),
             text.ConvertOptions(column_types=schema, include_columns=columns),
         )
+
+    def _delimiter(self, path: Path) -> str:
+        with pa.input_stream(str(path)) as source:
+            header = source.read(HEADER_BYTES).split(b"\n")[0].decode(errors="replace")
+        return next((each for each in self._delimiters if each in header), self._delimiters[0])
 
 
 class JsonLines:
@@ -172,7 +180,7 @@ def _hinted(opened: Any, path: Path) -> Iterator[pa.RecordBatch]:
         yield from opened
     except pa.ArrowInvalid as error:
         is_of_types = "conversion error" in str(error) or "changed from" in str(error)
-        raise SchemaError(f"{path}: {error}{TEXT_HINT if is_of_types else ''}") from error
+        raise SchemaError(f"{path}: cannot be read on: {error}{TEXT_HINT if is_of_types else ''}") from error
 
 
 def _is_empty(path: Path) -> bool:
@@ -215,5 +223,8 @@ def of(path: Path) -> str:
     with path.open("rb") as file:
         found = _FIRST_BYTES.get(file.read(4))
     if found is None:
-        raise SchemaError(f"{path}: its format is not known; name it so that it ends in one of {', '.join(_ENDINGS)}")
+        raise SchemaError(
+            f"{path}: its format is none of {', '.join(_ENDINGS)}; "
+            "read it with a library that can, such as pandas, and give the frame"
+        )
     return found

@@ -64,7 +64,7 @@ class Aggregate:
 
 def _of_column(function: str, column: str, where: pc.Expression | None) -> Aggregate:
     if not isinstance(column, str):
-        raise TypeError(f"{function}() takes the name of a column, not {column!r}")
+        raise TypeError(f"{function}() takes the name of a column, a str, not {type(column).__name__}")
     return Aggregate(function, column, _expression(function, where))
 
 
@@ -74,7 +74,11 @@ def _expression(function: str, where: Any) -> pc.Expression | None:
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import and rarely needed
 
     if not isinstance(where, pc.Expression):
-        raise TypeError(f"{function}(where=...) takes a pyarrow compute expression, not {where!r}")
+        hint = "; count() takes no column, it counts rows" if function == "count" and isinstance(where, str) else ""
+        raise TypeError(
+            f"{function}(where=...) takes a pyarrow compute expression, such as pc.field('cons') > 1, "
+            f"not {type(where).__name__}: {where!s}{hint}"
+        )
     return where
 
 

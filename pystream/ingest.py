@@ -6,50 +6,130 @@ What is NumPy's is copied, since its owner may change it; what is Arrow's is not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from pystream import c_data
 from pystream.columns import owned, sound
 from pystream.errors import SchemaError
+from pystream.rows import BATCH_ROWS, Rows, is_row
+from pystream.schemas import needed
+from pystream.shapes import (
+    is_column,
+    is_dataset,
+    is_from,
+    is_lazy,
+    is_no_iterable,
+    is_path,
+    is_row_of_another_kind,
+    is_scanner,
+    not_arrays,
+    refusal,
+)
+from pystream.sources import open_inputs
+
+if TYPE_CHECKING:
+    from pystream.query import Query
+
+#: Rows of a batch of what is computed or scanned on the way.
+SCANNED_ROWS = 1 << 16
+
+#: How pandas calls an index without a name when it becomes a column.
+INDEX = "__index_level_0__"
 
 
-def batches(source: Any) -> Iterator[pa.RecordBatch]:
-    """The record batches of a source: an Arrow table, array or stream, a dict of arrays, or an iterable of those.
+def batches(source: Any, query: Query | None = None) -> Iterator[pa.RecordBatch]:
+    """The record batches of a source: an Arrow table, array or stream, a dict of arrays, rows, or an iterable of those.
 
-    Their columns have names and the length of the batch; what is in them is not checked yet.
+    Their columns have names and the length of the batch; what is in them is not checked yet. Who knows the query gets
+    only its columns from what would have to make others first, and the index of a pandas frame as its timestamps.
     """
-    for batch in _batches(source):
+    for batch in _batches(source, query):
         yield _whole(batch)
 
 
-def _batches(source: Any) -> Iterator[pa.RecordBatch]:
+def _batches(source: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
     if isinstance(source, pa.RecordBatch):
         yield source
     elif isinstance(source, pa.Table):
         yield from source.to_batches() or [pa.RecordBatch.from_pylist([], schema=source.schema)]
     elif isinstance(source, Mapping):
         yield _from_mapping(source)
-    elif hasattr(source, "__arrow_c_stream__"):
-        yield from _from_stream(source)
-    elif hasattr(source, "__arrow_c_array__"):
+    elif (scanned := _scanned(source, query)) is not None:
+        yield from scanned
+    elif hasattr(source, "__arrow_c_stream__") and not is_column(source):
+        yield from _from_stream(source, query)
+    elif hasattr(source, "__arrow_c_array__") and not is_column(source):
         yield _imported(lambda: c_data.batch(source))
-    elif isinstance(source, Iterable) and not isinstance(source, str | bytes | np.ndarray):
-        for part in source:
-            yield from _batches(part)
+    elif isinstance(source, Iterable) and not is_no_iterable(source):
+        yield from _from_iterable(source, query)
     else:
-        allowed = "an Arrow table, batch or stream, a dict of arrays, or an iterable of those"
-        raise SchemaError(f"an input must be {allowed}, not {_name(source)}")
+        raise refusal(source)
 
 
-def one_batch(source: Any, select: Callable[[pa.RecordBatch], pa.RecordBatch]) -> pa.RecordBatch | None:
+def _scanned(source: Any, query: Query | None) -> Iterator[pa.RecordBatch] | None:
+    """What is read or computed on the way, if it is that: only the columns that the query needs."""
+    if is_path(source):
+        return _from_files(source, query)
+    if is_lazy(source):
+        return _from_lazy(source, query)
+    if is_dataset(source):
+        names = source.schema.names if query is None else needed(query, source.schema.names)
+        return _read(source.scanner(names, batch_size=SCANNED_ROWS, batch_readahead=2).to_reader())
+    return _read(source.to_reader()) if is_scanner(source) else None
+
+
+def _from_files(path: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
+    """All files that a path or a glob stands for, one after the other."""
+    for file in open_inputs(path):
+        yield from file if query is None else file.select(needed(query, file.schema.names))
+
+
+def _from_iterable(source: Iterable[Any], query: Query | None) -> Iterator[pa.RecordBatch]:
+    """Rows that follow each other come together: all of a list, so that their types go by all of them."""
+    if is_row_of_another_kind(source):
+        raise refusal(source)
+    ts = None if query is None else query.ts
+    many = len(source) if isinstance(source, list | tuple) else BATCH_ROWS
+    made = Rows(query)
+    rows: list[Mapping[str, Any]] = []
+    for part in source:
+        if is_row(part, ts):
+            rows.append(part)
+            if len(rows) < many:
+                continue
+        if rows:
+            yield made.batch(rows)
+            rows = []
+        if not is_row(part, ts):
+            yield from _batches(part, query)
+    if rows:
+        yield made.batch(rows)
+
+
+def _from_lazy(frame: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
+    if query is not None:
+        frame = frame.select(needed(query, frame.collect_schema().names()))
+    if not hasattr(frame, "collect_batches"):  # older Polars
+        yield from _batches(frame.collect(), query)
+        return
+    empty = True
+    for part in frame.collect_batches(chunk_size=SCANNED_ROWS, maintain_order=True):
+        empty = False
+        yield from _batches(part, query)
+    if empty:
+        yield from _batches(frame.head(0).collect(), query)
+
+
+def one_batch(
+    source: Any, select: Callable[[pa.RecordBatch], pa.RecordBatch], query: Query | None = None
+) -> pa.RecordBatch | None:
     """The source as one batch, so that it can be taken whole; None when it holds no batch at all.
 
     `select` gives the columns of a batch that are needed, checked: several batches are copied into one.
     """
-    parts = list(batches(source))
+    parts = list(batches(source, query))
     if len(parts) <= 1:
         return parts[0] if parts else None
     parts = [select(part) for part in parts]
@@ -62,10 +142,6 @@ def one_batch(source: Any, select: Callable[[pa.RecordBatch], pa.RecordBatch]) -
     return combined[0] if combined else parts[0]
 
 
-def _name(source: Any) -> str:
-    return f"{type(source).__module__}.{type(source).__qualname__}"
-
-
 def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch, if it can be cut into slices."""
     try:
@@ -76,21 +152,34 @@ def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _imported(read: Callable[[], pa.RecordBatch]) -> pa.RecordBatch:
+def _imported(read: Callable[[], pa.RecordBatch], hint: str = "") -> pa.RecordBatch:
     try:
         return read()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, UnicodeDecodeError) as error:
-        raise SchemaError(f"Arrow data that cannot be read: {error}") from error
+        raise SchemaError(f"Arrow data that cannot be read: {'; '.join(map(str, error.args))}{hint}") from error
 
 
-def _from_stream(source: Any) -> Iterator[pa.RecordBatch]:
+def _from_stream(source: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
     if isinstance(source, pa.RecordBatchReader):
         yield from _read(source)
         return
-    copied = any(kind.__module__.startswith("pandas.") for kind in type(source).__mro__)
+    is_pandas = is_from(source, "pandas")
+    if is_pandas and not source.columns.is_unique:
+        raise SchemaError(f"a pandas frame in which columns have the same name: {[*map(str, source.columns)]}")
     parts = c_data.stream(source)
-    while (batch := _imported(lambda: next(parts, None))) is not None:
-        yield _owned(batch) if copied else batch
+    hint = "; give each column one type, as with frame.astype(...)" if is_pandas else ""
+    while (batch := _imported(lambda: next(parts, None), hint)) is not None:
+        yield _from_pandas(batch, query) if is_pandas else batch
+
+
+def _from_pandas(batch: pa.RecordBatch, query: Query | None) -> pa.RecordBatch:
+    """The batch without columns in NumPy's memory; an index of times without a name is the query's timestamp."""
+    batch, names = _owned(batch), batch.schema.names
+    if query is None or query.ts in names or INDEX not in names:
+        return batch
+    if not pa.types.is_timestamp(batch.column(INDEX).type):
+        return batch
+    return batch.rename_columns([query.ts if name == INDEX else name for name in names])
 
 
 def _read(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -109,6 +198,9 @@ def _owned(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _from_mapping(columns: Mapping[str, Any]) -> pa.RecordBatch:
+    wrong = not_arrays(columns)
+    if wrong is not None:
+        raise wrong
     try:
         arrays = {str(name): _column(str(name), values) for name, values in columns.items()}
         return pa.RecordBatch.from_pydict(arrays)

@@ -19,11 +19,11 @@ def nearest(name: str, there: Iterable[str]) -> str | None:
     return by_folded[found[0]] if found else None
 
 
-def missing(name: str, there: Sequence[str]) -> str:
+def missing(name: str, there: Sequence[str], has: str = "there are") -> str:
     """Say that a column is missing, which ones there are, and the nearest of them."""
     listed = ", ".join(map(repr, there[:LISTED_MAX])) or "no columns"
     if len(there) > LISTED_MAX:
         listed += f" and {len(there) - LISTED_MAX} more"
     meant = nearest(name, there)
     hint = f"; did you mean {meant!r}?" if meant else ""
-    return f"column {name!r} is missing; there are {listed}{hint}"
+    return f"column {name!r} is missing; {has} {listed}{hint}"

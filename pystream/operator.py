@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import operator
 import os
 import time
 from typing import TYPE_CHECKING, Any, Self
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from pystream import _native, snapshot
+from pystream.arguments import a_number, a_query, a_schema
 from pystream.async_batches import AsyncBatches
 from pystream.errors import (
     BackpressureError,
     ClosedError,
-    DisorderError,
     OverlapError,
     PystreamError,
     SchemaError,
@@ -25,6 +24,7 @@ from pystream.errors import (
 )
 from pystream.handover import Outbox
 from pystream.ingest import one_batch
+from pystream.moments import disorder, moment
 from pystream.plan import Plan
 from pystream.stall import Stall, explain
 from pystream.user_windows import Replay, UdfRunner
@@ -99,13 +99,13 @@ class Operator:
         threads: int | None = None,
         levels: int | None = None,
     ) -> None:
-        self.query = query
+        self.query = a_query(query, "Operator(query, inputs, schema)")
         self.inputs = _in_range("inputs", inputs, INPUTS_MAX)
         self.design = _design(design, query)
         max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
         threads = _in_range("threads", _half_the_cores() if threads is None else threads, THREADS_MAX)
-        self._plan = Plan(query, schema if isinstance(schema, pa.Schema) else pa.schema(schema))
-        self._udf = UdfRunner(query, self._plan.udfs)
+        self._plan = Plan(query, a_schema(schema))
+        self._udf = UdfRunner(query, self._plan.udfs, self._plan.ts_type)
         self._numbers = itertools.count()
         self._out: Outbox[pa.RecordBatch] = Outbox("operator")
         self._kept = 0  # rows in it that count as not taken: those that a snapshot took out before they were asked for
@@ -231,7 +231,7 @@ class Operator:
 
     def _one_batch(self, input: int, data: Any) -> pa.RecordBatch | None:
         try:
-            return one_batch(data, self._plan.sound)
+            return one_batch(data, self._plan.sound, self.query)
         except SchemaError as error:
             raise SchemaError(f"input {input}: {error}") from error
 
@@ -252,7 +252,8 @@ class Operator:
         try:
             ticks = pa.scalar(ts, self._plan.ts_type).cast(pa.int64()).as_py()
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
-            raise TypeError(f"heartbeat wants a timestamp of type {self._plan.ts_type}, not {ts!r}: {error}") from error
+            what = f"a timestamp of type {self._plan.ts_type}, as column {self.query.ts!r} has"
+            raise TypeError(f"heartbeat wants {what}, not {ts!r}") from error
         if ticks is None:
             raise TypeError("heartbeat wants a timestamp, not None")
         try:
@@ -453,7 +454,7 @@ class Operator:
 
     def _check_input(self, input: int) -> None:
         self._out.check()
-        if not 0 <= operator.index(input) < self.inputs:
+        if not 0 <= a_number(input, "the first argument is the number of an input, not {}".format) < self.inputs:
             raise ValueError(f"input must be between 0 and {self.inputs - 1}, not {input}")
 
     def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:
@@ -466,23 +467,20 @@ class Operator:
         where = f"input {input}" if row is None else f"input {input}, row {row}"
         if _native.is_overlap(fault):
             return self._overlap_error(where, fault)
-        what = "is negative" if fault.ts < 0 else f"is below {fault.latest}, the latest timestamp of this input"
-        return DisorderError(
-            f"{where}: timestamp {fault.ts} {what}", input=input or 0, row=row, ts=fault.ts, latest=fault.latest
-        )
+        return disorder(fault, where, self._plan.ts_type, self.query.ts, input, row)
 
     def _overlap_error(self, where: str, fault: _native.Fault) -> OverlapError:
         can = "use design='sliced', or" if "sliced" in designs_for(self.query) else "a user function needs"
         return OverlapError(
-            f"{where}: timestamp {fault.ts} falls into more than {WINDOWS_MAX:,} windows, and {self.design!r} keeps "
-            f"each of them; {can} a larger advance"
+            f"{where}: timestamp {moment(fault.ts, self._plan.ts_type)} falls into more than {WINDOWS_MAX:,} windows, "
+            f"and {self.design!r} keeps each of them; {can} a larger advance"
         )
 
     def _closed_error(self, input: int | None) -> ClosedError:
         if input is None:
             return ClosedError("the operator has ended")
         if self._handle.input_stats(input)["closed"]:
-            return ClosedError(f"input {input} is closed")
+            return ClosedError(f"input {input} is closed: it takes nothing more")
         return ClosedError(f"input {input} takes nothing more: the operator cannot go on; reading its output tells why")
 
     def _window_error(self, fault: _native.Fault, window: str) -> PystreamError:
@@ -497,7 +495,7 @@ def _half_the_cores() -> int:
 
 
 def _in_range(name: str, value: int, most: int) -> int:
-    number = operator.index(value)
+    number = a_number(value, f"{name} must be an integer between 1 and {most}, not {{}}".format)
     if not 1 <= number <= most:
         raise ValueError(f"{name} must be between 1 and {most}, not {value}")
     return number

@@ -24,6 +24,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pystream.errors import DisorderError, PystreamError, SchemaError
+from pystream.moments import too_low
+from pystream.names import missing as missing_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,7 +92,7 @@ class ParquetStreams:
         needed = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
         missing = needed - set(schema.names)
         if missing:
-            raise SchemaError(f"{file}: column {min(missing)!r} is missing")
+            raise SchemaError(f"{file}: {missing_column(min(missing), schema.names)}")
         filters = " ".join(str(a.where) for a in query.aggregates.values())
         return [c for c in schema.names if c in needed or c in (STREAM, POSITION) or c in filters]
 
@@ -172,7 +174,7 @@ class _Stream:
     def _disorder(self, where: str, row: int, pairs: list[list[int]]) -> DisorderError:
         before = f"that of the row of stream {self._number} before it"
         latest, ts = pairs[0]
-        what = f"timestamp {ts} is below {latest}, {before}"
+        what = too_low(ts, latest, self._schema.field(self._owner.query.ts).type, before)
         if ts == latest:
             what = f"position {pairs[1][1]} does not come after {pairs[1][0]}, {before}"
         return DisorderError(f"{where}: {what}", input=self._number, row=row, ts=ts, latest=latest)

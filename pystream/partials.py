@@ -30,11 +30,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pystream import _native
-from pystream.columns import aligned, first_null, named, typed
+from pystream.columns import aligned, first_null, named, stored, typed
 from pystream.errors import ClosedError, DisorderError, PartialError, PystreamError, SchemaError, SumOverflowError
 from pystream.handover import Outbox
 from pystream.ingest import batches
-from pystream.plan import Plan, from_wire, out_type, storage, wire_type
+from pystream.moments import too_low
+from pystream.plan import Plan, from_wire, storage, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -327,7 +328,7 @@ class _Field:
         array = typed(named(batch, self.name), self.type, self.name)
         if array.null_count and not self.nullable:
             raise PartialError(f"row {first_null(array)} of the partials: {self.name} is null")
-        return aligned(array.cast(storage(self.type)))
+        return aligned(stored(array, storage(self.type)))
 
 
 class _Partials:
@@ -350,7 +351,7 @@ class _Partials:
             raise ValueError(f"partials have a column {min(twice)!r} of their own: name the key column differently")
 
     def _fields(self) -> list[_Field]:
-        keys = [_Field(c.name, out_type(c.type), nullable=True) for c in self.plan.columns[1 : 1 + len(self.query.key)]]
+        keys = [_Field(c.name, c.type, nullable=True) for c in self.plan.columns[1 : 1 + len(self.query.key)]]
         fields = [_Field(SLICE, pa.int64()), *keys, _Field(ROWS, pa.int64())]
         for i, a in enumerate(self.plan.aggregates):
             if (a.function == "count" and a.mask >= 0) or a.function in ("sum", "avg"):
@@ -358,7 +359,7 @@ class _Partials:
             if a.function in ("sum", "avg"):
                 fields.append(_Field(f"__{i}_sum", pa.binary()))
             if a.function in ("min", "max", *_PLACED):
-                fields.append(_Field(f"__{i}_value", out_type(self.plan.columns[a.column].type), nullable=True))
+                fields.append(_Field(f"__{i}_value", self.plan.columns[a.column].type, nullable=True))
             if a.function in _PLACED:
                 fields += [_Field(f"__{i}_{what}", pa.int64(), nullable=True) for what in _PLACE]
         return fields
@@ -446,7 +447,9 @@ class _Partials:
 
     def _negative(self, rows: pa.RecordBatch, row: int) -> DisorderError:
         ts, stream = rows.column(0)[row].as_py(), self._place(rows, row).get(self.order[0] or "", 0)
-        return DisorderError(f"row {row}: timestamp {ts} is negative", input=stream, row=row, ts=ts, latest=0)
+        return DisorderError(
+            f"row {row}: {too_low(ts, 0, self.plan.ts_type, '')}", input=stream, row=row, ts=ts, latest=0
+        )
 
     # ---- partials ----
 

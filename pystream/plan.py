@@ -15,8 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
-from pystream.columns import aligned, first_null, is_text, named, sound, typed
+from pystream.columns import aligned, first_null, is_text, named, sound, stored, typed
 from pystream.errors import SchemaError, UdfError
+from pystream.moments import moment
+from pystream.names import missing
+from pystream.schemas import mentions, plain, plain_schema
 
 if TYPE_CHECKING:
     from pystream.functions import Aggregate, Native
@@ -55,29 +58,20 @@ _PLAIN = {layout: type for type, layout in reversed(_LAYOUTS.items())} | {
 _READ_AS = {
     pa.float16(): pa.float32(),
     pa.null(): pa.int64(),
-    pa.string_view(): pa.string(),
-    pa.binary_view(): pa.binary(),
 }
 
 
 def storage(type: pa.DataType) -> pa.DataType:
-    """The type in which values are handed to C."""
-    if pa.types.is_dictionary(type):
-        return storage(type.value_type)
-    return _READ_AS.get(type, type)
+    """The type in which values of a plain type are handed to C."""
+    if isinstance(type, pa.BaseExtensionType):
+        return storage(type.storage_type)
+    return pa.binary() if pa.types.is_fixed_size_binary(type) else _READ_AS.get(type, type)
 
 
 def _layout(type: pa.DataType) -> str | None:
     if pa.types.is_timestamp(type) or pa.types.is_duration(type) or pa.types.is_time64(type):
         return "I64"
     return "I32" if pa.types.is_time32(type) else _LAYOUTS.get(type)
-
-
-def out_type(type: pa.DataType) -> pa.DataType:
-    """The type in which a value of this column comes out again."""
-    if pa.types.is_dictionary(type):
-        return out_type(type.value_type)
-    return pa.string() if type == pa.string_view() else pa.binary() if type == pa.binary_view() else type
 
 
 def wire_type(type: pa.DataType) -> pa.DataType:
@@ -93,7 +87,7 @@ class Column:
     """A column that C gets: a column of the input, or the mask of a `where`."""
 
     name: str
-    type: pa.DataType  # in the input; bool for a mask
+    type: pa.DataType  # plain; bool for a mask
     where: pc.Expression | None = None
 
     @cached_property
@@ -128,7 +122,7 @@ class Plan:
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
         self.query = query
-        self.schema = schema
+        self.schema = plain_schema(schema)
         self.ts_type = self._ts_type()
         self.window = query.window.ticks(self.ts_type.unit if pa.types.is_timestamp(self.ts_type) else None)
         self.columns = [Column(query.ts, self.ts_type), *(Column(k, self.type_of(k)) for k in query.key)]
@@ -151,9 +145,8 @@ class Plan:
         """The type of a column of the input."""
         found = self.schema.get_all_field_indices(name)
         if len(found) != 1:
-            what = "is missing" if not found else "appears more than once"
             raise SchemaError(
-                f"column {name!r} {what}; the input has {', '.join(map(repr, self.schema.names)) or 'none'}"
+                missing(name, self.schema.names) if not found else f"column {name!r} appears more than once"
             )
         return self.schema.field(found[0]).type
 
@@ -161,7 +154,8 @@ class Plan:
         type = self.type_of(self.query.ts)
         if not (pa.types.is_integer(type) or pa.types.is_timestamp(type)):
             raise SchemaError(
-                f"timestamp column {self.query.ts!r} has type {type}; it must be an integer or a timestamp"
+                f"timestamp column {self.query.ts!r} has type {type}; it must be an integer or a timestamp: "
+                f"{_time_hint(type)}"
             )
         return type if pa.types.is_timestamp(type) else pa.int64()
 
@@ -206,10 +200,10 @@ class Plan:
         type = self.type_of(aggregate.column or "")
         if aggregate.function == "avg" or (aggregate.function == "sum" and pa.types.is_floating(storage(type))):
             return pa.field(name, pa.float64())
-        return pa.field(name, pa.int64() if aggregate.function == "sum" else out_type(type))
+        return pa.field(name, pa.int64() if aggregate.function == "sum" else type)
 
     def _out_schema(self) -> pa.Schema:
-        keys = [pa.field(k, out_type(self.type_of(k))) for k in self.query.key]
+        keys = [pa.field(k, self.type_of(k)) for k in self.query.key]
         return pa.schema(
             [pa.field("ts", self.ts_type), *keys, *(self._out_field(n, a) for n, a in self.query.aggregates.items())],
         )
@@ -224,7 +218,7 @@ class Plan:
         once = [name for name in self.schema.names if self.schema.names.count(name) == 1]
         needed = {column.name for column in self.columns if column.where is None}
         for where in (column.where for column in self.columns if column.where is not None):
-            mentioned = [name for name in once if _mentions(where, name)]
+            mentioned = [name for name in once if mentions(where, name)]
             try:
                 _mask(empty.select(mentioned), where)
             except SchemaError:
@@ -277,7 +271,7 @@ class Plan:
         if column.where is not None:
             return _mask(pa.RecordBatch.from_arrays(list(read.values()), list(read)), column.where)
         array = typed(read[column.name], column.type, column.name)
-        return array if array.type == column.storage else array.cast(column.storage)
+        return stored(array, column.storage)
 
     @property
     def saved_schema(self) -> pa.Schema:
@@ -307,13 +301,24 @@ class Plan:
 
     def window_name(self, name: pa.RecordBatch) -> str:
         """Name a window for people. `name` is one row of C's output: its start and its key."""
-        fields = [self.out_schema.field(i) for i in range(name.num_columns)]
-        start, *key = (from_wire(array, f.type)[0].as_py() for array, f in zip(name.columns, fields, strict=True))
-        return f"window starting at {start}, key {tuple(key)}"
+        fields = [self.out_schema.field(i) for i in range(1, name.num_columns)]
+        key = [from_wire(array, f.type)[0].as_py() for array, f in zip(name.columns[1:], fields, strict=True)]
+        return f"window starting at {moment(name.column(0)[0].as_py(), self.ts_type)}, key {tuple(key)}"
 
     def finish(self, columns: dict[str, pa.Array]) -> pa.RecordBatch:
         """Put all columns in their order."""
         return pa.RecordBatch.from_arrays([columns[name] for name in self.query.columns], self.query.columns)
+
+
+def _time_hint(type: pa.DataType) -> str:
+    """How a column of this type becomes one of timestamps."""
+    if is_text(type):
+        return "parse it first (pyarrow.compute.strptime, pandas.to_datetime, Polars' str.to_datetime)"
+    if pa.types.is_date(type):
+        return "cast it first, to pa.timestamp('s')"
+    if pa.types.is_null(type):
+        return "it has no values that would tell"
+    return "cast it first"
 
 
 def _is_number(type: pa.DataType) -> bool:
@@ -321,16 +326,10 @@ def _is_number(type: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type))
 
 
-def _mentions(where: pc.Expression, name: str) -> bool:
-    """Whether the column may be in the expression."""
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", str(where)) is not None
-
-
 def _reads_as_python(type: pa.DataType) -> bool:
     """Whether every value of the type is one of Python's."""
-    if pa.types.is_dictionary(type):
-        return _reads_as_python(type.value_type)
-    return bool(_layout(storage(type)) and not pa.types.is_temporal(type))
+    type = plain(type)
+    return not isinstance(type, pa.BaseExtensionType) and bool(_layout(type) and not pa.types.is_temporal(type))
 
 
 def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
@@ -343,7 +342,9 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
     try:
         column = acero.Declaration.from_sequence(steps).to_table(use_threads=False).column("m")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
-        raise SchemaError(f"where={where}: {error}") from error
+        unknown = re.search(r"No match for FieldRef.Name\((.*?)\) in ", str(error))
+        what = f": {missing(unknown[1], batch.schema.names)}" if unknown else f" does not fit the columns: {error}"
+        raise SchemaError(f"where={where}{what}") from error
     if column.type != pa.bool_():
         raise SchemaError(f"where={where} is of type {column.type}; it must be true or false")
     return pc.fill_null(column, fill_value=False).combine_chunks()
@@ -355,4 +356,6 @@ def from_wire(array: pa.Array, type: pa.DataType, *, safe: bool = False) -> pa.A
         return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64(), safe=safe).view(type)
     if type == pa.null():
         return pa.nulls(len(array))
+    if isinstance(type, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(type, from_wire(array, type.storage_type, safe=safe))
     return array.cast(type, safe=safe)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from pystream.functions import Aggregate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 INT64_MAX = 2**63 - 1
 
@@ -34,8 +31,20 @@ def _nanoseconds(value: timedelta | str) -> int:
         return (value.days * 86_400 + value.seconds) * NANOSECONDS["s"] + value.microseconds * NANOSECONDS["us"]
     match = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", value)
     if not match or match[2] not in NANOSECONDS:
-        raise ValueError(f"{value!r} is not a duration such as '30s'; units are {', '.join(NANOSECONDS)}")
+        raise ValueError(f"{value!r} is not a duration such as '30s'; {_unit_hint(value)}")
     return int(match[1]) * NANOSECONDS[match[2]]
+
+
+def _unit_hint(text: str) -> str:
+    """What was probably meant by a duration that is none."""
+    number, unit = re.fullmatch(r"\s*(\d*)\s*(.*?)\s*", text, re.DOTALL).groups()  # type: ignore[union-attr] # fits all
+    near = {"hour": "h", "day": "d", "minute": "m", "sec": "s", "milli": "ms", "micro": "us", "nano": "ns"}
+    meant = next((short for long, short in near.items() if unit.lower().startswith(long)), unit.lower())
+    if number and meant in NANOSECONDS:
+        return f"did you mean '{number}{meant}'?"
+    if number and not unit:
+        return f"say of what, such as '{number}s', or give the integer {number} for ticks"
+    return f"units are {', '.join(NANOSECONDS)}"
 
 
 def _check_duration(name: str, value: Duration) -> None:
@@ -98,6 +107,13 @@ class Query:
         aggregates: Mapping[str, Aggregate],
         ts: str = "ts",
     ) -> None:
+        if not isinstance(aggregates, Mapping):
+            raise TypeError(
+                "aggregates is a dict from names of output columns to functions, such as {'n': ps.count()}, "
+                f"not {aggregates!r}"
+            )
+        if key is not None and not isinstance(key, Sequence):
+            raise TypeError(f"key is a column name, a list of column names or None, not {key!r}")
         keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
         for name, value in (("window", window), ("key", keys), ("aggregates", dict(aggregates)), ("ts", ts)):
             object.__setattr__(self, name, value)
@@ -111,14 +127,34 @@ class Query:
 
 def _check_query(query: Query) -> None:
     if not isinstance(query.window, Window):
-        raise TypeError(f"window must be a pystream.Window, not {query.window!r}")
+        raise TypeError(f"window must be a pystream.Window, not {query.window!r}{_window_hint(query.window)}")
     if not isinstance(query.ts, str) or not all(isinstance(k, str) for k in query.key):
         raise TypeError(f"ts and key are column names, not {query.ts!r} and {query.key!r}")
     if not query.aggregates:
-        raise ValueError("a query needs at least one aggregate")
+        raise ValueError("a query needs at least one aggregate, such as {'n': ps.count()}")
     for name, aggregate in query.aggregates.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
-            raise TypeError(f"aggregates maps names to pystream functions, not {name!r} to {aggregate!r}")
+            raise TypeError(
+                f"aggregates maps names to pystream functions, such as ps.avg('cons'), "
+                f"not {name!r} to {_aggregate_hint(aggregate)}"
+            )
     twice = {name for name in query.columns if query.columns.count(name) > 1}
     if twice:
-        raise ValueError(f"output columns must have different names; more than once: {', '.join(sorted(twice))}")
+        raise ValueError(
+            f"output columns must have different names; more than once: {', '.join(sorted(twice))} "
+            "(the window's start 'ts' and the key are columns of their own)"
+        )
+
+
+def _window_hint(given: object) -> str:
+    """How to write a window that was given by its numbers."""
+    parts = given if isinstance(given, tuple | list) else (given,)
+    fits = 1 <= len(parts) <= 2 and all(isinstance(part, int | str | timedelta) for part in parts)
+    return f"; write ps.Window({', '.join(map(repr, parts))})" if fits else ""
+
+
+def _aggregate_hint(given: object) -> str:
+    name = getattr(given, "__name__", "")
+    if callable(given) and getattr(given, "__module__", "") == "pystream.functions":
+        return f"ps.{name}, which has to be called: ps.{name}(...)"
+    return repr(given)

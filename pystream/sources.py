@@ -51,7 +51,7 @@ class FileInput:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """The rows: at least one batch, which may be empty."""
         empty = True
-        with _naming(self.path):
+        with _naming(self.path, self.format):
             for batch in file_formats.BY_NAME[self.format].read(self.path, self.schema, self._columns):
                 empty = False
                 yield batch
@@ -108,18 +108,18 @@ def _where(path: Path) -> str:
 
 
 def _open(path: Path, format: str | None) -> FileInput:
-    with _naming(path):
-        name = format or file_formats.of(path)
+    name = format or file_formats.of(path)
+    with _naming(path, name):
         schema, rows = file_formats.BY_NAME[name].inspect(path)
         return FileInput(path, name, schema, rows)
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming(path: Path, format: str) -> Iterator[None]:
     """Name the file in what goes wrong with it."""
     try:
         yield
     except PystreamError:
         raise
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise SchemaError(f"{path}: {error}") from error
+        raise SchemaError(f"{path}: cannot be read as {format}: {error}") from error

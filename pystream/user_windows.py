@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pystream.errors import SnapshotError, UdfError
+from pystream.moments import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +42,9 @@ class Replay:
 class UdfRunner:
     """The user's objects of one operator."""
 
-    def __init__(self, query: Query, udfs: dict[str, Aggregate]) -> None:
+    def __init__(self, query: Query, udfs: dict[str, Aggregate], ts_type: pa.DataType) -> None:
         self._query = query
+        self._ts_type = ts_type
         self._udfs = udfs
         self._types = {name: a.type for name, a in udfs.items()}
         self._batches: dict[int, pa.RecordBatch] = {}
@@ -112,9 +114,11 @@ class UdfRunner:
             objects[name] = target
             replay.in_user_code = False
 
-    def _error(self, name: str, start: Any, key: Any, error: Exception) -> UdfError:
+    def _error(self, name: str, start: int, key: Any, error: Exception) -> UdfError:
         what = f"{type(error).__name__}: {error}"
-        return UdfError(f"{name}, window starting at {start}, key {key}: user code raised {what}")
+        return UdfError(
+            f"{name}, window starting at {moment(start, self._ts_type)}, key {key}: user code raised {what}"
+        )
 
     # ---- snapshots ----
 
@@ -184,7 +188,7 @@ class UdfRunner:
         except Exception as error:
             if replay.in_user_code:
                 key = tuple(rows[k][row].as_py() for k in self._query.key)
-                raise self._error(name, rows["ts"][row].as_py(), key, error) from error
+                raise self._error(name, rows["ts"][row].cast(pa.int64()).as_py(), key, error) from error
             raise
 
 

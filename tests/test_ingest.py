@@ -75,15 +75,13 @@ def test_operator_takes_the_same_sources(source):
         assert [row for batch in op for row in batch.to_pylist()] == EXPECTED
 
 
-@pytest.mark.parametrize("source", [3, "text", None, np.arange(3), [1, 2]])
+@pytest.mark.parametrize("source", [3, b"text", None, np.arange(3), [1, 2]])
 def test_other_things_are_refused(source):
     with pytest.raises(ps.SchemaError, match="an input must be an Arrow table"):
         ps.aggregate(QUERY, [source])
 
 
-def test_one_table_in_place_of_a_list_is_refused():
-    with pytest.raises(TypeError, match=r"aggregate\(query, \[table\]\) for one"):
-        ps.aggregate(QUERY, TABLE)
+def test_no_input_is_refused():
     with pytest.raises(ValueError, match="at least one input"):
         ps.aggregate(QUERY, [])
 
@@ -141,7 +139,7 @@ def test_timestamps_that_are_none():
         ps.aggregate(QUERY, [TABLE.set_column(0, "ts", TABLE["ts"].cast(pa.float64()))])
     with pytest.raises(ps.SchemaError, match="input 0: column 'ts' has type uint64 where int64 is expected"):
         ps.aggregate(QUERY, [{**COLUMNS, "ts": np.array([1, 2, 2**63], "uint64")}])
-    with pytest.raises(ps.DisorderError, match="input 0, row 0: timestamp -5 is negative"):
+    with pytest.raises(ps.DisorderError, match="input 0, row 0: timestamp 1969-12-31T23:59:55 is before 1970"):
         ps.aggregate(ps.Query(ps.Window(1), None, {"n": ps.count()}), [{"ts": pa.array([-5], pa.timestamp("s"))}])
 
 

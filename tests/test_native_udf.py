@@ -226,7 +226,7 @@ def test_a_window_of_timestamps_is_named_as_one(user):
     picky = ps.native_udf(user.picky_process, user.picky_produce, state_size=8, columns="v", type=pa.int64())
     query = ps.Query(ps.Window("1h"), "day", {"mine": picky})
     data = {"ts": [datetime(2020, 1, 1, 5, 30)], "day": [date(2020, 1, 1)], "v": [13]}  # noqa: DTZ001
-    with pytest.raises(ps.UdfError, match=r"starting at 2020-01-01 05:00:00, key \(datetime.date\(2020, 1, 1\),\)"):
+    with pytest.raises(ps.UdfError, match=r"starting at 2020-01-01T05:00:00, key \(datetime.date\(2020, 1, 1\),\)"):
         ps.aggregate(query, [data])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pystream.errors import SchemaError
+from pystream.names import missing
 from pystream.operator import ORDERED
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ def columns_used(names: Sequence[str], query: Query, order: list[str], what: str
     """The columns among `names` that the query needs, in their order; `what` has them, for the error."""
     aggregates = query.aggregates.values()
     used = dict.fromkeys([*order, *query.key, *(c for a in aggregates for c in a.columns)])
-    missing = [c for c in used if c not in names]
-    if missing:
-        raise SchemaError(f"column {missing[0]!r} is missing; {what} has {', '.join(map(repr, names)) or 'none'}")
+    absent = [c for c in used if c not in names]
+    if absent:
+        raise SchemaError(missing(absent[0], names, f"{what} has"))
     if has_udf(query):  # user code gets whole rows
         return list(names)
     filters = " ".join(str(a.where) for a in aggregates if a.where is not None)

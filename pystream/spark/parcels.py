@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from pystream import seals, snapshot
 from pystream.errors import DisorderError, PystreamError, SchemaError, SnapshotError
+from pystream.moments import too_low
 from pystream.packed import PackedFold, Parcel
 from pystream.plan import Plan
 from pystream.seals import Kind, Seal
@@ -364,7 +365,7 @@ def _marks(layout: Layout, rows: pa.RecordBatch) -> pa.Table:
     marks = _extremes(rows.column(layout.stream).cast(pa.int64()), ticks(layout, rows))
     for stream, least in zip(marks["stream"].to_pylist(), marks["least"].to_pylist(), strict=True):
         if least < 0:
-            what = f"stream {stream}: timestamp {least} is negative"
+            what = f"stream {stream}: {too_low(least, 0, layout.schema.field(layout.query.ts).type, '')}"
             raise DisorderError(what, input=stream, row=None, ts=least, latest=-1)
     return marks
 

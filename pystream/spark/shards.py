@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from pystream import seals
 from pystream.errors import DisorderError, PystreamError
+from pystream.moments import too_low
 from pystream.spark.parcels import Layout, Saved, Told, check_complete, merged_marks, table_of, ticks
 from pystream.spark.windows import windows_of
 
@@ -95,12 +96,12 @@ class Shard:
         return table.filter(pc.or_(others, pc.greater_equal(ticks(self.layout, table), self._bound(stream))))
 
     def _disorder(self, stream: int, ts: int) -> DisorderError:
-        bound = self._bound(stream)
+        bound, type = self._bound(stream), self.layout.schema.field(self.layout.query.ts).type
+        of = "up to where windows were finished before this stream appeared: declare `streams`"
         if stream in self.latest:
-            why = f"is below {bound}, the latest timestamp of this stream in an earlier micro-batch"
-        else:
-            why = f"is below {bound}, up to where windows were finished before this stream appeared: declare `streams`"
-        return DisorderError(f"stream {stream}: timestamp {ts} {why}", input=stream, row=None, ts=ts, latest=bound)
+            of = "the latest timestamp of this stream in an earlier micro-batch"
+        what = f"stream {stream}: {too_low(ts, bound, type, of)}"
+        return DisorderError(what, input=stream, row=None, ts=ts, latest=bound)
 
     def _frontier(self) -> int:
         """No stream that counts can bring a row below it any more."""
