@@ -59,9 +59,9 @@ def test_help(name):
     assert shown.count("--debug") == 1
 
 
-@pytest.mark.parametrize("name", ["doctor", "demo", "queries", "run", "bench"])
+@pytest.mark.parametrize("name", ["doctor", "demo", "queries", "prepare", "run", "bench", "recipes"])
 def test_table_of_commands_says_what_they_say(name):
-    assert load(name).help == COMMANDS[name][2]
+    assert load(name).help.splitlines()[0] == COMMANDS[name][2]
 
 
 def test_version():

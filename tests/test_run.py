@@ -9,14 +9,14 @@ import sys
 
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 import pystream as ps
 from pystream import parquet_streams
-from pystream.cli import main
-from pystream.cli import run as run_module
+from pystream.cli import main, run_on_spark
 from pystream.operator import designs_for
 from pystream.parquet_streams import ParquetStreams
 from pystream.queries import PAPER
@@ -77,19 +77,23 @@ def test_a_design_that_cannot_run_the_query_refuses(tmp_path):
 
 
 @pytest.mark.parametrize("store", [store_mixed, store_apart])
-@pytest.mark.parametrize("ending", [".parquet", ".csv", ".arrow"])
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".arrow", ".jsonl"])
 def test_layouts_and_formats(store, ending, tmp_path):
     streams = smart_meters(5, 1_000, seed=3)
     out = tmp_path / f"rows{ending}"
     out.write_text("old")
     data = tmp_path / "data"
     data.mkdir()
-    invoke("w-OI", "--data", store(data, streams), "--out", out)
+    refused = invoke("w-OI", "--data", store(data, streams), "--out", out, exit_code=2).stderr
+    assert f"'{out}' is there already; --force overwrites it" in refused
+    assert out.read_text() == "old"
+    invoke("w-OI", "--data", data, "--out", out, "--force")
     expected = ps.aggregate(PAPER["w-OI"].query, streams)
     read = {
         ".parquet": pq.read_table,
         ".csv": pyarrow.csv.read_csv,
         ".arrow": lambda path: pa.ipc.open_file(path).read_all(),
+        ".jsonl": pyarrow.json.read_json,
     }
     got = read[ending](out)
     assert got.cast(expected.schema) == expected
@@ -228,12 +232,12 @@ def test_what_is_no_parquet_file(tmp_path):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["k-OI", "--data", ".", "--out", "rows.txt"], "must end in one of .parquet, .csv, .arrow"),
+        (["k-OI", "--data", ".", "--out", "rows.txt"], "must end in one of .parquet, .csv, .arrow, .jsonl"),
         (["k-OI", "--data", ".", "--out", "rows.parquet"], "lies among the data"),
         (["k-OI", "--data", ".", "--out", "no/such/rows.csv"], "there is no folder 'no/such'"),
         (["k-OI", "--data", "no-such", "--out", "rows.csv"], "does not exist"),
         (["x-OI", "--data", ".", "--out", "rows.csv"], "'x-OI' is not one of"),
-        (["k-OI", "--data", "."], "Missing option '--out'"),
+        (["k-OI"], "which files?"),
         (["k-OI", "--data", ".", "--out", "rows.csv", "--design", "fast"], "'fast' is not one of"),
         (["k-OI", "--data", ".", "--out", "rows.csv", "--engine", "flink"], "'flink' is not one of"),
     ],
@@ -273,6 +277,6 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
 
 def test_spark_is_an_extra(tmp_path, monkeypatch):
     store_apart(tmp_path, smart_meters(1, 10, seed=1))
-    monkeypatch.setattr(run_module.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(run_on_spark.importlib.util, "find_spec", lambda _name: None)
     said = invoke("k-OI", "--data", tmp_path, "--out", tmp_path / "o.csv", "--engine", "spark", exit_code=1).stderr
     assert said == 'Error: --engine spark needs the extra: pip install "pystream-core[spark]"\n'

@@ -44,8 +44,11 @@ def table(title: str | None = None) -> Table:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that counts steps; after a second a bar shows them, on a terminal and on stderr."""
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Give a function that counts steps; after a second a bar shows them, on a terminal and on stderr.
+
+    Without a total the bar only says that something is going on.
+    """
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(what, total=total)

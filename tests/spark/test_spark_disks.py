@@ -100,7 +100,7 @@ def test_run(fault, disk, tmp_path):
         assert_one_line(invoke(*command), fault)
         assert files(disk.path) == []
     assert invoke(*command)[0] == 0
-    assert files(disk.path) == ["out.parquet"]
+    assert files(disk.path) == ["part-000000.parquet"]
     survived(fault)
 
 

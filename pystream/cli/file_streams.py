@@ -1,0 +1,121 @@
+"""The files of a command line as inputs of a query: only the columns that it needs, sorted if asked, counted."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pystream.errors import DisorderError, PystreamError, SchemaError
+from pystream.names import missing
+from pystream.sources import open_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pystream.query import Query
+    from pystream.sources import FileInput
+
+#: Standard input or output.
+STANDARD = "-"
+
+#: What --format calls the formats of pystream.sources.
+SOURCES = {"csv": "csv", "jsonl": "jsonl", "ipc": "arrow"}
+
+
+class FileStreams:
+    """The inputs, each an iterable of record batches; `streams` has them in the order of the command line."""
+
+    def __init__(self, files: Sequence[FileInput], query: Query, *, sort: bool = False) -> None:
+        self.streams = [_Stream(self, file, query, sort=sort) for file in files]
+        self.progress: Callable[[int], None] = lambda _rows: None  # told how many rows have been handed over
+        self._files = files
+
+    @property
+    def rows(self) -> int | None:
+        """How many there are, if all files say so without being read."""
+        known = [file.rows for file in self._files if file.rows is not None]
+        return sum(known) if len(known) == len(self._files) else None
+
+    @property
+    def rows_read(self) -> int:
+        """How many have been handed over."""
+        return sum(stream.rows for stream in self.streams)
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Say the name of a file where an error says the number of an input."""
+        try:
+            yield
+        except (DisorderError, SchemaError) as error:
+            found = re.match(r"input (\d+)\b", str(error))
+            if found is None:
+                raise
+            text = f"{self._files[int(found[1])].path}{str(error)[found.end() :]}"
+            hint = "; --sort sorts each file first" if isinstance(error, DisorderError) and "below" in text else ""
+            raise PystreamError(text + hint) from error
+
+
+class _Stream:
+    """The rows of one file."""
+
+    def __init__(self, owner: FileStreams, file: FileInput, query: Query, *, sort: bool) -> None:
+        self._owner = owner
+        self._file = file.select(_columns(query, file))
+        self._ts = query.ts
+        self._sort = sort
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._sorted() if self._sort else self._file:
+            yield _timed(batch, self._ts)
+            self.rows += batch.num_rows
+            self._owner.progress(batch.num_rows)
+
+    def _sorted(self) -> Iterator[pa.RecordBatch]:
+        """All rows by time; those of equal times stay in their order."""
+        rows = pa.Table.from_batches(self._file, self._file.schema)
+        order = pc.sort_indices(rows, sort_keys=[(self._ts, "ascending")])
+        yield from rows.take(order).to_batches() or self._file
+
+
+def _columns(query: Query, file: FileInput) -> list[str]:
+    """Those that the query needs."""
+    names = file.schema.names
+    needed = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
+    for name in sorted(needed):
+        if name not in names:
+            raise SchemaError(f"{file.path}: {missing(name, names)}")
+    filters = " ".join(str(a.where) for a in query.aggregates.values())
+    return [name for name in names if name in needed or name in filters]
+
+
+def _timed(batch: pa.RecordBatch, ts: str) -> pa.RecordBatch:
+    """The batch with days as times: that is what text with dates only is read as."""
+    place = batch.schema.get_field_index(ts)
+    if not pa.types.is_date(batch.schema.field(place).type):
+        return batch
+    return batch.set_column(place, ts, batch.column(place).cast(pa.timestamp("s")))
+
+
+@contextmanager
+def opened(files: Sequence[str], format: str | None) -> Iterator[list[FileInput]]:
+    """Open the files; standard input goes to a temporary file first, so that it is read as any other."""
+    with tempfile.TemporaryDirectory(prefix="pystream-") as folder:
+        found: list[FileInput] = []
+        for file in files:
+            if file == STANDARD:
+                spooled = Path(folder, "standard input")
+                with spooled.open("wb") as copy:
+                    shutil.copyfileobj(sys.stdin.buffer, copy)
+                found += open_inputs(spooled, format=SOURCES[format or "csv"])
+            else:
+                found += open_inputs(file)
+        yield found

@@ -1,0 +1,4 @@
+"""Short programs that answer first questions: `pystream recipes` lists them, `pystream recipes NAME` shows one.
+
+Each runs as it is, on data that it makes up, and ends with a comment that says what it prints. Tests hold it to that.
+"""
