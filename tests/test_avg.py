@@ -83,6 +83,8 @@ READINGS = {
     "few bits": lambda rng, n: rng.integers(-(2**53), 2**53, n) * 0.125,
     "around zero": lambda rng, n: rng.normal(0, 1, n),
     "small": lambda rng, n: rng.normal(0, 1e-6, n),
+    "thousandths": lambda rng, n: rng.uniform(2.0**-17, 2.0**-16, n),  # sums below what blocks decide, yet narrow ones
+    "billions": lambda rng, n: rng.uniform(2.0**36, 2.0**37, n),  # above
     "large": lambda rng, n: rng.normal(0, 1e15, n),
     "huge": lambda rng, n: rng.normal(0, 1e300, n),
     "zeros": lambda rng, n: rng.integers(0, 2, n) * 0.1,
