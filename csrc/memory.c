@@ -94,6 +94,10 @@ static struct {
   size_t size[KEPT_MAX];
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Of an array of so many bytes: whether it is a large block. No array is between MEMORY_LARGE_FROM and a whole large
+   page, but for what is left of a page that elements do not fill. */
+static bool is_large(size_t bytes) { return bytes >= MEMORY_LARGE_FROM; }
+
 static size_t whole(size_t bytes) { return (bytes + MEMORY_LARGE - 1) / MEMORY_LARGE * MEMORY_LARGE; }
 
 static void *kept_take(size_t size) {
@@ -158,7 +162,7 @@ bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t e
   if (needed <= *capacity) return true;
   int64_t wanted = grown(*capacity, needed, element);
   if (wanted == 0) return false;
-  if ((size_t)wanted * element < MEMORY_LARGE_FROM) return memory_grow(array, capacity, needed, element);
+  if (!is_large((size_t)wanted * element)) return memory_grow(array, capacity, needed, element);
   if ((size_t)wanted * element < MEMORY_LARGE) wanted = (int64_t)(MEMORY_LARGE / element); /* it would soon be there */
   void *bigger = large_new((size_t)wanted * element);
   if (!bigger) return false;
@@ -169,18 +173,16 @@ bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t e
   return true;
 }
 
-/* No array is between MEMORY_LARGE_FROM and a whole one, but for what is left of a whole one when elements do not fill
- * it. */
 void memory_free_large(void *block, size_t bytes) {
-  if (bytes < MEMORY_LARGE_FROM) {
-    memory_free(block);
-  } else {
+  if (is_large(bytes)) {
     large_free(block, bytes);
+  } else {
+    memory_free(block);
   }
 }
 
 void memory_leave(const void *block, size_t bytes) {
-  if (block) count_bytes(-(bytes < MEMORY_LARGE / 4 ? size_of(block) : (int64_t)whole(bytes)));
+  if (block) count_bytes(-(is_large(bytes) ? (int64_t)whole(bytes) : size_of(block)));
 }
 
 int64_t ps_memory_live(void) { return ps_counter_get(&live); }

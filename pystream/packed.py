@@ -20,7 +20,7 @@ import secrets
 import struct
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -137,7 +137,8 @@ class PackedCombine(Combine):
         held: Iterable[pa.RecordBatch] = (),
     ) -> None:
         super().__init__(query, schema, stream, position, start, held)
-        self._taken: set[seals.Seal] = set()  # of all parcels so far
+        self._taken: dict[seals.Seal, int] = {}  # parcels that could come again, and where their first window starts
+        self._numbers = count()  # of parcels
         self._blocks: list[_Block] = []
         self._band: list[_Range] = []  # being joined
         self._promised = start  # windows that start before this are given, or will be before anything else is joined
@@ -165,9 +166,13 @@ class PackedCombine(Combine):
         if seal in self._taken:
             raise PartialError(f"{seal.name(seals.PARTIALS)}: came twice")
         self._check_time(blocks)
-        numbers = self._handle.number_keys(keys)
-        self._blocks += [_Block(begin, len(self._taken), at, end, numbers, data) for begin, at, end in blocks]
-        self._taken.add(seal)
+        if not blocks:  # whether once or twice
+            return
+        parcel, keys_in_c = next(self._numbers), self._handle.number_keys(keys)
+        start = self._partials.first_start(blocks[0][0])
+        fresh = [_Block(begin, parcel, at, end, keys_in_c, data) for begin, at, end in blocks]
+        self._blocks += fresh  # together with the next statement: see handover.py
+        self._taken[seal] = start
 
     def _check_time(self, blocks: list[tuple[int, int, int]]) -> None:
         if self._finished:
@@ -181,7 +186,7 @@ class PackedCombine(Combine):
         """Join the parcels, band by band, until windows are complete; at last give all others."""
         self._finished = self._finished or until is None
         if until is not None:
-            self._promised = max(self._promised, self._partials.first_start(until))
+            self._promise(self._partials.first_start(until))
         while not self._out and (self._blocks or self._band):
             self._join_band()
             self._blocks.sort()  # quick: only those of new parcels are not in order
@@ -191,6 +196,12 @@ class PackedCombine(Combine):
                 self._next_band()
         if not self._out:  # keys are not forgotten before: the blocks know their numbers
             super()._bring(until)
+
+    def _promise(self, start: int) -> None:
+        """Refuse from now on what belongs to windows that start before. So seals of such parcels are not needed."""
+        if start > self._promised:
+            self._promised = start
+            self._taken = {seal: first for seal, first in self._taken.items() if first >= start}
 
     def _next_band(self) -> None:
         """Choose the earliest blocks, which are sorted."""

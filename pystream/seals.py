@@ -40,6 +40,7 @@ ROWS = Kind(2, "rows, between partition and shard")
 MARKS = Kind(3, "marks, between partition and shard")
 RESULTS = Kind(4, "results, between shard and output")
 STATE = Kind(5, "state, in the checkpoint", SnapshotError)
+COUNTS = Kind(6, "counts, between fold and combine")
 
 
 class Seal(NamedTuple):
@@ -90,6 +91,12 @@ def head(blob: Any, kind: Kind, shard: int | None = None) -> Seal:
     if length != len(data) - SIZE:
         raise kind.error(f"{seal.name(kind)}: damaged, {len(data) - SIZE} bytes instead of {length}")
     return seal
+
+
+def is_of(blob: Any, kind: Kind) -> bool:
+    """Whether the head names this kind; nothing else is looked at."""
+    data = memoryview(blob).cast("B")
+    return len(data) >= SIZE and _HEAD.unpack_from(data)[2] == kind.code
 
 
 def _checksum(parts: Iterable[Any]) -> int:

@@ -83,6 +83,8 @@ READINGS = {
     "few bits": lambda rng, n: rng.integers(-(2**53), 2**53, n) * 0.125,
     "around zero": lambda rng, n: rng.normal(0, 1, n),
     "small": lambda rng, n: rng.normal(0, 1e-6, n),
+    "thousandths": lambda rng, n: rng.uniform(2.0**-17, 2.0**-16, n),  # sums below what blocks decide, yet narrow ones
+    "billions": lambda rng, n: rng.uniform(2.0**36, 2.0**37, n),  # above
     "large": lambda rng, n: rng.normal(0, 1e15, n),
     "huge": lambda rng, n: rng.normal(0, 1e300, n),
     "zeros": lambda rng, n: rng.integers(0, 2, n) * 0.1,
@@ -110,6 +112,32 @@ def test_many_keys(kinds):
         pa.Table.from_batches(whole.finish()),
     ):
         assert {(row["ts"], row["k"]): row["mean"] for row in got.to_pylist()} == want
+
+
+#: Counts by which a reciprocal does not give 1 again: quotients that are made with it are a little wrong.
+AWKWARD = [n for n in range(3, 1000) if n * (1.0 / n) != 1.0]
+
+
+def halfway(low: float, n: int) -> list[float]:
+    """`n` doubles between 1 and 2 or less whose mean lies in the middle between `low` and the next one."""
+    step = 2.0**-52
+    pairs = [low, low + step] * (n // 2 - 1)
+    rest = [low / 2 + step / 2 * k for k in (1, 2)] + [2 * low] if n % 2 else [low, low + step]
+    return [*pairs, *rest]
+
+
+def test_means_in_the_middle_between_two_doubles():
+    """They are told from those just beside only by the last bit of all: blocks must not decide them."""
+    groups = {}
+    for n in AWKWARD:
+        for i in range(4):
+            values = halfway(1.25 + i * 2.0**-52, n)
+            assert sum(map(Fraction, values)) / n == Fraction(1.25) + (2 * i + 1) * Fraction(1, 2**53)
+            groups[len(groups)] = values
+    key = np.repeat(list(groups), [len(values) for values in groups.values()])
+    table = pa.table({"ts": np.zeros(len(key), np.int64), "k": key, "x": np.concatenate(list(groups.values()))})
+    got = ps.aggregate(ps.Query(ps.Window(10), "k", {"mean": ps.avg("x")}), [table])
+    assert got["mean"].to_pylist() == [nearest(values) for values in groups.values()]
 
 
 @given(

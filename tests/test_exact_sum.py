@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import struct
@@ -174,6 +175,16 @@ def test_mean_at_and_beside_ties(m, beside, n, places):
         parts.append(float(rest))
         rest -= Fraction(parts[-1])
     assert bits(mean(parts, n)) == bits(float(exact_sum / n))
+
+
+@pytest.mark.parametrize("n", [1, 3, 7, 49, 1000, 2**20 + 1])
+def test_narrow_mean_at_and_beside_ties(n):
+    """As above, with values that the narrow sum takes: the least bit shows in nothing but the rest of the division."""
+    for m, shift, beside in itertools.product([2**52, 2**52 + 1, 2**53 - 2], range(12, 50, 7), [-1, 0, 1]):
+        values = units(n * (2 * m + 1 << shift) + beside)
+        want = float(sum(map(Fraction, values)) / n)
+        assert bits(mean(values, n)) == bits(want)
+        assert bits(mean([-v for v in values], n)) == bits(-want)
 
 
 @pytest.mark.parametrize("special", [[math.inf], [-math.inf], [math.nan], [math.inf, -math.inf], [math.inf, 1e308]])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
+import tracemalloc
 from contextlib import suppress
 from unittest import mock
 from zlib import crc32
@@ -268,6 +270,38 @@ def test_whatever_the_bytes_nothing_crashes(parcel, data):
 def test_a_parcel_that_comes_twice(parcel):
     with pytest.raises(ps.PartialError, match="shard 0, partials, between fold and combine, number 0: came twice"):
         windows_of(QUERY, SCHEMA, [parcel, parcel])
+
+
+def test_a_parcel_that_comes_again_when_its_windows_are_given(parcel):
+    whole = PackedCombine(QUERY, SCHEMA, **ORDER)
+    whole.take(parcel)
+    given = [row for b in whole.advance(1 << 40) for row in b.to_pylist()]
+    assert given
+    with pytest.raises(ps.PartialError, match="partial"):
+        whole.take(parcel)
+    assert list(whole.finish()) == []
+
+
+def test_a_combine_that_goes_on_for_ever_stays_small():
+    """It forgets a parcel with its last window: one that came again would be refused as late."""
+    query, schema = ps.Query(ps.Window(10, 5), "k", {"n": ps.count()}), pa.schema({"ts": pa.int64(), "k": pa.int64()})
+    fold, whole = PackedFold(query, schema, sender=0), PackedCombine(query, schema)
+
+    def held_after(ticks: range) -> int:
+        for ts in ticks:
+            fold.add(pa.record_batch([[ts], [1]], schema=schema))
+            for _, parcel in fold.finish():
+                whole.take(parcel)
+            assert all(b.num_rows <= 2 for b in whole.advance(ts))
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        early = held_after(range(200))
+        assert held_after(range(200, 3_200)) - early < 3_000 * 20  # bytes; a seal alone takes a hundred
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("step", ["pack", "take", "windows"])

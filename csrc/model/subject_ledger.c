@@ -64,6 +64,7 @@ static ps_code put_new(gathering *g, int64_t rows) {
 /* In the batch that is open, if that has room. */
 static ps_code put_some(gathering *g, int64_t rows) {
   batch *open = g->open;
+  if (open) READS(open->rows); /* its own, but the passer may have freed it (ledger.h) */
   if (!open || rows > ROOM - open->rows) return put_new(g, rows);
   if (rows == ROOM - open->rows) g->open = NULL;
   write_times(g, open, rows);

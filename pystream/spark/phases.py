@@ -7,10 +7,10 @@ in chunks: Spark hands so many rows to Python at a time (spark.sql.execution.arr
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, pairwise
+from itertools import chain, count, islice, pairwise
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -23,6 +23,7 @@ from pystream.errors import PartialError
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine
 from pystream.plan import Plan
+from pystream.spark import tally
 from pystream.spark.types import results, to_spark
 from pystream.spark.workers import settle, task_number
 
@@ -83,31 +84,37 @@ class Phases:
         together = packed.repartition("shard") if self.query.key else packed.repartition(1)
         return results(together.drop("shard"), self.windows, self.query, self.schema)
 
-    def fold(self, shards: int) -> PackedFold:
+    def fold(self, shards: int, task: int) -> PackedFold:
         """Make what folds the rows of a task."""
         place = self.stream, self.position
         key = self.query.key
         shard_of = lambda keys: shards_of(keys, key, shards)  # noqa: E731
-        return PackedFold(self.query, self.schema, *place, shards=shards, shard_of=shard_of, sender=task_number())
+        return PackedFold(self.query, self.schema, *place, shards=shards, shard_of=shard_of, sender=task)
 
     def combine(self, start: int = 0) -> Combine:
         """Make what combines the partial aggregates of some keys, or the rows of some windows from `start` on."""
         return Combine(self.query, self.schema, self.stream, self.position, start)
 
     def packed(self, batches: Iterator[pa.RecordBatch], labels: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """Phase 1, in a task: fold rows, give packed shards."""
+        """Phase 1, in a task: fold rows, give packed shards, tell each shard how many."""
         settle()
-        fold = self.fold(len(labels))
-        parcels = chain.from_iterable(chain(map(fold.add, batches), [fold.finish()]))
-        for number, (shard, parcel) in enumerate(parcels, task_number() << 32):
-            yield _chunks(labels[shard], number, parcel)
+        task, sent = task_number(), Counter[int]()
+        fold = self.fold(len(labels), task)
+        numbers = count(task << 32)
+        for shard, parcel in chain.from_iterable(chain(map(fold.add, batches), [fold.finish()])):
+            sent[shard] += 1
+            yield _chunks(labels[shard], next(numbers), parcel)
+        yield _told(labels, numbers, tally.told(sent, len(labels), task))
 
     def windows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Phase 2, in a task: combine all packed shards of some keys, give the windows."""
         settle()
         combine = PackedCombine(self.query, self.schema, self.stream, self.position)
+        come = tally.Tally()
         for parcel in _joined(batches):
-            combine.take(parcel)
+            if come.is_parcel(parcel):
+                combine.take(parcel)
+        come.check()
         for out in combine.finish():
             yield to_spark(out)
 
@@ -157,6 +164,13 @@ def _chunks(label: int, number: int, packed: bytes) -> pa.RecordBatch:
     columns = [[label] * n, [number] * n, range(n), [n] * n]
     arrays = [pa.array(c, f.type) for c, f in zip(columns, PACKED, strict=False)]
     return pa.record_batch([*arrays, parts], schema=PACKED)
+
+
+def _told(labels: Sequence[int], numbers: Iterator[int], blobs: list[bytes]) -> pa.RecordBatch:
+    """One chunk for each shard."""
+    n = len(labels)
+    columns = [labels, list(islice(numbers, n)), [0] * n, [1] * n, blobs]
+    return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, PACKED, strict=True)], schema=PACKED)
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:

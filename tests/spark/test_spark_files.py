@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from itertools import accumulate
+from itertools import accumulate, count
 from unittest import mock
 
 import numpy as np
@@ -65,7 +65,8 @@ def here(query, path, tasks, *, way, shards=3, stream="stream", position="positi
     else:
         shared = splits.by_size(pieces, tasks)
         labels = shard_labels(shards)
-        packed = [b for task in task_batches(shared) for b in phases.packed(source.rows(iter([task])), labels)]
+        with mock.patch("pystream.spark.phases.task_number", count().__next__):
+            packed = [b for task in task_batches(shared) for b in phases.packed(source.rows(iter([task])), labels)]
         assert {i for b in packed for i in b.column("shard").to_pylist()} <= {*labels}
         out = [b for i in labels for b in phases.windows(b.filter(pc.field("shard") == i) for b in packed)]
     return pa.Table.from_batches(out) if out else None
