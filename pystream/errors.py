@@ -62,7 +62,7 @@ class ClosedError(PystreamError, RuntimeError):
     ...     op.close(0)
     ...     op.add(0, {"ts": [5]})
     Traceback (most recent call last):
-    pystream.errors.ClosedError: input 0 is closed
+    pystream.errors.ClosedError: input 0 is closed: it takes nothing more
     """
 
 
