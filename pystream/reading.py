@@ -33,7 +33,7 @@ class Unread(NamedTuple):
         rows = f"{self.rows:,} finished row{'s were' if self.rows != 1 else ' was'}"
         what = rows if self.rows else f"the rows of {self.windows:,} window{'s' if self.windows != 1 else ''} were"
         lost = "is lost" if self.rows == 1 else "are lost"
-        return f"{what} not read and {lost}: read them before the operator ends, with `for batch in op` or `op.read()`"
+        return f"{what} not read and {lost}: read with `for batch in op` or `op.read()`, or `op.end(discard=True)`"
 
 
 class Output:
