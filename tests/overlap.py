@@ -87,7 +87,7 @@ def test_snapshot(design: str) -> None:
     thread = feeding(op)
     wait_for_windows(op)
     blob = op.snapshot()
-    op.end()
+    op.end(discard=True)  # the feeder may have closed it since
     thread.join()
     with ps.Operator.restore(op.query, blob, "sliced") as after:
         after.close(0)

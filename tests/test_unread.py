@@ -215,8 +215,9 @@ def test_one_row_is_one():
         fed(1).end()
 
 
-def test_closed_inputs_and_nobody_reads(design):
+def test_closed_inputs_and_nobody_reads(design, monkeypatch):
     """What the README once showed: `poll` right after `close` gives nothing yet, and the block is left."""
+    monkeypatch.setattr("pystream.operator.GRACE_S", 60.0)  # however slow the machine
     op = operator(design)
     op.add(0, {"ts": [1, 2]})
     op.close(0)
