@@ -295,7 +295,7 @@ class Operator:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
-        return self._output.batches()
+        yield from self._output.batches()  # which keeps the operator, too
 
     def __aiter__(self) -> AsyncBatches:
         """The same for `async for`: waits without blocking the event loop. User functions run in the loop's thread."""
@@ -424,11 +424,12 @@ class Operator:
 
     # ---- ending ----
 
-    def end(self) -> None:
+    def end(self, *, discard: bool = False) -> None:
         """End the operator now: its thread, every call that waits on it, and what it holds.
 
-        Finished rows that nobody has read are lost, with a ResourceWarning, unless a snapshot has them or an exception
-        is on its way. So it is when the `with` block is left, and when the last reference to the operator is dropped.
+        Finished rows that nobody has read are lost, with a ResourceWarning, unless a snapshot has them, an exception is
+        on its way, or `discard` says that nobody wants them. So it is when the `with` block is left, and when the last
+        reference to the operator is dropped.
 
         >>> op = ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), inputs=1, schema=[("ts", "int64")])
         >>> op.end()
@@ -436,7 +437,7 @@ class Operator:
         Traceback (most recent call last):
         pystream.errors.ClosedError: the operator has ended
         """
-        self._end(is_orderly=sys.exc_info()[0] is None)
+        self._end(is_orderly=not discard and sys.exc_info()[0] is None)
 
     def __enter__(self) -> Self:
         return self

@@ -27,13 +27,13 @@ class Unread(NamedTuple):
     """What nobody has read."""
 
     rows: int = 0  # finished
-    windows: int = 0  # that would be finished soon: every input is closed
+    windows: int = 0  # that would be finished next: every input is closed, and only the reader is missing
 
     def __str__(self) -> str:
         rows = f"{self.rows:,} finished row{'s were' if self.rows != 1 else ' was'}"
         what = rows if self.rows else f"the rows of {self.windows:,} window{'s' if self.windows != 1 else ''} were"
         lost = "is lost" if self.rows == 1 else "are lost"
-        return f"{what} not read and {lost}: read them before the operator ends, with `for batch in op` or `op.read()`"
+        return f"{what} not read and {lost}: read with `for batch in op` or `op.read()`, or `op.end(discard=True)`"
 
 
 class Output:
@@ -183,8 +183,9 @@ class Output:
             is_closed = self._handle.stall()["input"] < 0
             state = self._first_rows(grace_s if is_closed else 0)
             rows = state["rows"] + max(0, self._rows_at_hand() - self._kept)
-            to_come = is_closed and not state["over"]
-            return Unread(rows, self._handle.stats()["windows"] if to_come else 0)
+            # Unless it waits for a reader, it may have put out its last window and not counted it out yet.
+            waits = is_closed and state["full"]
+            return Unread(rows, self._handle.stats()["windows"] if waits else 0)
         except ClosedError:
             return Unread()
 

@@ -146,7 +146,7 @@ def fed(rows: int = 3) -> ps.Operator:
     return finished(op, rows)
 
 
-LOST = r"^3 finished rows were not read and are lost: read them .* `for batch in op` or `op\.read\(\)`$"
+LOST = r"^3 finished rows were not read and are lost: read with `for batch in op` or `op\.read\(\)`, or `op\.end"
 
 
 def test_leaving_the_block_with_finished_rows_warns_where_it_is_left():
@@ -170,14 +170,29 @@ def test_dropping_the_last_reference_warns():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("closed", [False, True])
-def test_what_a_snapshot_has_is_not_lost(closed):
-    op = fed()
-    if closed:
-        op.close(0)
+def test_what_a_snapshot_has_is_not_lost(design):
+    """Finished rows, and windows that would be finished soon."""
+    op, taken = full(design)
+    op.close(0)
     blob = op.snapshot()
     op.end()
     ps.Operator.restore(COUNT, blob).end()  # the blob is still there
+    with ps.Operator.restore(COUNT, blob) as op:
+        assert sum(batch.num_rows for batch in op) == taken
+
+
+def test_rows_on_their_way_when_a_read_failed_count(monkeypatch):
+    op = fed()
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(op._plan, "typed", no_memory)
+        op.read()
+    assert op.stats()["rows_unread"] == 3
+    with pytest.warns(ResourceWarning, match=LOST):
+        op.end()
+
+
+def no_memory(_rows):
+    raise MemoryError
 
 
 def test_what_came_after_the_snapshot_is_lost():
@@ -200,8 +215,9 @@ def test_one_row_is_one():
         fed(1).end()
 
 
-def test_closed_inputs_and_nobody_reads(design):
+def test_closed_inputs_and_nobody_reads(design, monkeypatch):
     """What the README once showed: `poll` right after `close` gives nothing yet, and the block is left."""
+    monkeypatch.setattr("pystream.operator.GRACE_S", 60.0)  # however slow the machine
     op = operator(design)
     op.add(0, {"ts": [1, 2]})
     op.close(0)
@@ -256,6 +272,20 @@ def test_no_warning_when_user_code_has_ended_it():
     with pytest.raises(ps.UdfError):
         op.read()
     op.end()
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_warning_when_nobody_wants_them():
+    fed().end(discard=True)
+    with fed() as op:
+        op.end(discard=True)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_iterator_keeps_the_operator():
+    batches = iter(fed())
+    gc.collect()
+    assert next(batches).num_rows == 3
 
 
 @pytest.mark.filterwarnings("error")
