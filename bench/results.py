@@ -67,9 +67,9 @@ def speed_table(peers: dict[str, Any]) -> str:
         if e["inputs"] == INPUTS and e["rates"] and not e["verdict"].startswith("WRONG")
     }
     shown = {p: title for p, title in COLUMNS.items() if any(peer == p for _, peer in rate)}
-    rows = max(e["rows"] for e in peers["results"]) / 1e6
-    what = f"million rows/s; {rows:g} million rows, {INPUTS} inputs, {peers['cores']} cores, {peers['date'][:10]}"
-    lines = [f"| {what}: `bench/RESULTS.md` | {' | '.join(shown.values())} |", f"|---{'|---' * len(shown)}|"]
+    busy = max(peers["load_at_start"][0], peers["load_at_end"][0])
+    what = f"million rows/s, {INPUTS} inputs, {peers['cores']} cores, load {busy:.0f}, {peers['date'][:10]}"
+    lines = [f"| {what} | {' | '.join(shown.values())} |", f"|---{'|---' * len(shown)}|"]
     for query, what in QUERIES.items():
         if (query, "pystream-auto") in rate:
             lines.append(f"| {what} | {' | '.join(rate.get((query, p), '-') for p in shown)} |")

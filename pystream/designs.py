@@ -1,4 +1,11 @@
-"""The designs by name, and which of them can run a query."""
+"""The designs by name, and which of them can run a query. All give the same bytes.
+
+- sliced: ours: each input hands over slices between window edges, folded where that helps
+- runs: ours: sorted runs are handed over whole and merged, for functions that need every tuple in order
+- mq, mq-lf: the paper's baselines: a queue per input, with locks and without; one thread merges and updates
+- tuml-sc, tuml-mc: the paper's: inputs merge in a T-Gate; one thread updates, or several share the keys in a W-Hive
+- wiml: the paper's: inputs update the windows of a W-Hive themselves; not for `first`, `last`, `udf`
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Operator:
 
     Use it as a context manager: leaving the block ends the operator, its threads and every call that waits on it.
 
-    `design` says how (see the README); the result does not depend on it. "auto" is "sliced", or "runs" where there is a
+    `design` says how (`designs.py`); the result does not depend on it. "auto" is "sliced", or "runs" where there is a
     `udf` or `native_udf`, which must get tuples in their order. `threads` is the number of update threads of
     "tuml-mc", half of the cores unless given; `levels` is the height of the lists in "tuml-sc", "tuml-mc" and "wiml"
     (the paper's is 3); the other designs ignore them. `max_pending` bounds the tuples held per input and the rows that

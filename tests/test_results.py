@@ -30,7 +30,8 @@ def peers(**rates: float) -> dict:
     entries = [each | {"peer": peer.replace("_", "-"), "rate": {"median": rate}} for peer, rate in rates.items()]
     entries.append(entries[0] | {"inputs": 20, "rate": {"median": 9.0}})
     entries.append(entries[0] | {"query": "k-OS", "peer": "bare-loop", "verdict": "WRONG: row 1"})
-    return {"cores": 2, "date": "2026-01-02T03:04:05+00:00", "results": entries}
+    about = {"cores": 2, "date": "2026-01-02T03:04:05+00:00", "load_at_start": [0.5, 1], "load_at_end": [2.6, 1]}
+    return about | {"results": entries}
 
 
 def test_the_readme_has_the_table_of_the_results(results):
@@ -50,7 +51,7 @@ def test_every_benchmark_has_its_place(results):
 def test_the_table_of_speeds(results):
     table = results.speed_table(peers(pystream_auto=113.26, duckdb_panes=4.5678))
     assert table.splitlines() == [
-        "| million rows/s; 0.2 million rows, 4 inputs, 2 cores, 2026-01-02: `bench/RESULTS.md` | pystream | DuckDB |",
+        "| million rows/s, 4 inputs, 2 cores, load 3, 2026-01-02 | pystream | DuckDB |",
         "|---|---|---|",
         f"| {results.QUERIES['k-OI']} | 113 | 4.57 |",
     ]
