@@ -332,6 +332,9 @@ def test_polars_objects_are_refused_where_they_are_needed():
     for source in (frame, [iter([frame])]):
         with pytest.raises(ps.SchemaError, match="input 0: column 'o' holds Python objects"):
             ps.aggregate(query, source)
-    with ps.Operator(query, 1, pa.schema([("ts", pa.int64()), ("o", pa.binary(8))])) as op:
-        with pytest.raises(ps.SchemaError, match="input 0: column 'o' holds Python objects"):
-            op.add(0, frame)
+    schema = pa.schema([("ts", pa.int64()), ("o", pa.binary(8))])
+    with (
+        ps.Operator(query, 1, schema) as op,
+        pytest.raises(ps.SchemaError, match="input 0: column 'o' holds Python objects"),
+    ):
+        op.add(0, frame)

@@ -48,7 +48,7 @@ def names(tmp_path, monkeypatch):
         return name
 
     def opened(name):
-        started.append(Path(write(name, "ts,meter,cons\n")).open())
+        started.append(Path(write(name, "ts,meter,cons\n")).open())  # noqa: SIM115 - closed below
         return started[-1]
 
     def op(query=Q, table=T):
