@@ -310,13 +310,14 @@ def test_doctor_names_one_java_once(monkeypatch, tmp_path):
 # ---- the bar ----
 
 
+@pytest.mark.parametrize("total", [2, None])
 @pytest.mark.parametrize(
     ("terminal", "patience_s", "shown"), [(True, 0.0, True), (True, 60.0, False), (False, 0.0, False)]
 )
-def test_progress(monkeypatch, capsys, terminal, patience_s, shown):
+def test_progress(monkeypatch, capsys, terminal, patience_s, shown, total):
     monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")
     monkeypatch.setattr(console, "PATIENCE_S", patience_s)
-    with console.progress("counting", 2) as advance:
+    with console.progress("counting", total) as advance:
         advance(1)
         time.sleep(0.3)
         advance(1)

@@ -28,9 +28,13 @@ from pystream.whole_file import check_writable, whole_file, write_whole
 
 #: What each command writes: its arguments, and the files, of which `{out}` is the folder.
 WRITERS = {
-    "run to parquet": (["run", "k-OI", "--data", "{data}", "--out", "{out}/rows.parquet"], ["rows.parquet"]),
-    "run to csv": (["run", "k-OI", "--data", "{data}", "--out", "{out}/rows.csv"], ["rows.csv"]),
-    "run to arrow": (["run", "k-OI", "--data", "{data}", "--out", "{out}/rows.arrow"], ["rows.arrow"]),
+    **{
+        f"run to {kind}": (
+            ["run", "k-OI", "--data", "{data}", "--out", f"{{out}}/rows.{kind}", "--force"],
+            [f"rows.{kind}"],
+        )
+        for kind in ("parquet", "csv", "arrow", "jsonl")
+    },
     "bench": (["bench", "--quick", "--out", "{out}/b.json", "--plot", "{out}/b.png"], ["b.json", "b.png"]),
     "report": (
         ["report", "--out", "{out}", "--evaluation", "{data}/evaluation.json"],

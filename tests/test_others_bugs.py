@@ -238,7 +238,7 @@ def test_flink_26321():
     query = ps.Query(ps.Window(day_ms, 1), None, {"n": ps.count()})
     schema = pa.schema([("ts", pa.int64())])
     with ps.Operator(query, 1, schema, design="sliced") as op:
-        op.add(0, {"ts": np.arange(10 * day_ms, 10 * day_ms + 1000)})
+        op.add(0, {"ts": np.full(1000, 10 * day_ms)})  # so that no window is complete
         assert op.stats()["bytes_held"] < 64 << 20
     refusing = ps.Query(ps.Window(2**62, 1), None, {"n": ps.count()})
     with ps.Operator(refusing, 1, schema, design="mq") as op, pytest.raises(ps.OverlapError):

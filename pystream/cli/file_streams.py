@@ -1,4 +1,4 @@
-"""The files of a command line as inputs of a query: only the columns that it needs, sorted if asked, counted."""
+"""The files of a command line as inputs of a query: only the columns that it needs, and counted on the way."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pystream.errors import DisorderError, PystreamError, SchemaError
 from pystream.names import missing
+from pystream.schemas import needed, required
 from pystream.sources import open_inputs
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ SOURCES = {"csv": "csv", "jsonl": "jsonl", "ipc": "arrow"}
 class FileStreams:
     """The inputs, each an iterable of record batches; `streams` has them in the order of the command line."""
 
-    def __init__(self, files: Sequence[FileInput], query: Query, *, sort: bool = False) -> None:
-        self.streams = [_Stream(self, file, query, sort=sort) for file in files]
+    def __init__(self, files: Sequence[FileInput], query: Query) -> None:
+        self.streams = [_Stream(self, file, query) for file in files]
         self.progress: Callable[[int], None] = lambda _rows: None  # told how many rows have been handed over
         self._files = files
 
@@ -59,42 +59,35 @@ class FileStreams:
             if found is None:
                 raise
             text = f"{self._files[int(found[1])].path}{str(error)[found.end() :]}"
-            hint = "; --sort sorts each file first" if isinstance(error, DisorderError) and "below" in text else ""
-            raise PystreamError(text + hint) from error
+            if isinstance(error, DisorderError) and "is below" in text:
+                text = (
+                    text.split("; ", maxsplit=1)[0] + "; --sort sorts each file first"
+                )  # in place of what to do in Python
+            raise PystreamError(text) from error
 
 
 class _Stream:
     """The rows of one file."""
 
-    def __init__(self, owner: FileStreams, file: FileInput, query: Query, *, sort: bool) -> None:
+    def __init__(self, owner: FileStreams, file: FileInput, query: Query) -> None:
         self._owner = owner
         self._file = file.select(_columns(query, file))
         self._ts = query.ts
-        self._sort = sort
         self.rows = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._sorted() if self._sort else self._file:
+        for batch in self._file:
             yield _timed(batch, self._ts)
             self.rows += batch.num_rows
             self._owner.progress(batch.num_rows)
 
-    def _sorted(self) -> Iterator[pa.RecordBatch]:
-        """All rows by time; those of equal times stay in their order."""
-        rows = pa.Table.from_batches(self._file, self._file.schema)
-        order = pc.sort_indices(rows, sort_keys=[(self._ts, "ascending")])
-        yield from rows.take(order).to_batches() or self._file
-
 
 def _columns(query: Query, file: FileInput) -> list[str]:
     """Those that the query needs."""
-    names = file.schema.names
-    needed = {query.ts, *query.key, *(c for a in query.aggregates.values() for c in a.columns)}
-    for name in sorted(needed):
-        if name not in names:
-            raise SchemaError(f"{file.path}: {missing(name, names)}")
-    filters = " ".join(str(a.where) for a in query.aggregates.values())
-    return [name for name in names if name in needed or name in filters]
+    for name in required(query):
+        if name not in file.schema.names:
+            raise SchemaError(f"{file.path}: {missing(name, file.schema.names)}")
+    return needed(query, file.schema.names)
 
 
 def _timed(batch: pa.RecordBatch, ts: str) -> pa.RecordBatch:

@@ -204,18 +204,18 @@ def _run_here(job: Job) -> tuple[int, int]:
         return source.rows, _aggregate(job, query, source)
     with opened(job.files, job.options["format"]) as files:
         query = job.query([file.schema for file in files])
-        streams = FileStreams(files, query, sort=job.options["sort"])
+        streams = FileStreams(files, query)
         with streams.naming():
             rows = _aggregate(job, query, streams)
         return streams.rows_read, rows
 
 
 def _aggregate(job: Job, query: Query, source: ParquetStreams | FileStreams) -> int:
-    design, threads = job.options["design"], job.options["threads"]
+    design, threads, sort = (job.options[option] for option in ("design", "threads", "sort"))
     rows = 0
     with (
         progress(job.name, source.rows) as source.progress,
-        results(query, source.streams, design, threads, PENDING_MAX) as (schema, batches),
+        results(query, source.streams, design, threads, PENDING_MAX, sort=sort) as (schema, batches),
         _writing(job, schema) as writer,
     ):
         for batch in batches:

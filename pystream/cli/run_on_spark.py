@@ -16,6 +16,7 @@ from pystream.designs import ORDERED
 from pystream.errors import PystreamError
 from pystream.parquet_streams import POSITION, STREAM
 from pystream.plan import Plan
+from pystream.schemas import common_schema
 from pystream.sources import open_inputs
 
 if TYPE_CHECKING:
@@ -100,11 +101,7 @@ def _check_order(query: Query, files: list[Path]) -> None:
 
 def _out_schema(query: Query, schemas: list[pa.Schema]) -> pa.Schema:
     """The columns of the result as this process would write them; Spark has fewer types."""
-    try:
-        together = pa.unify_schemas(schemas, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise PystreamError(f"the inputs' columns do not go together: {error}") from error
-    return Plan(query, together).out_schema
+    return Plan(query, common_schema(query, dict(enumerate(schemas)))).out_schema
 
 
 @contextmanager

@@ -47,6 +47,7 @@ def test_raw_records_to_a_result(tmp_path):
     assert pq.read_table(tmp_path / "rows.parquet").equals(ps.aggregate(PAPER["k-OI"].query, [plain]))
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("spark")
 def test_json_with_times_of_another_form(tmp_path):
     (tmp_path / "raw").mkdir()
@@ -62,6 +63,7 @@ def test_json_with_times_of_another_form(tmp_path):
     assert min(stored["ts"].to_pylist()) == 1_614_585_600  # 2021-03-01 08:00 UTC
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("spark")
 def test_a_missing_column_is_one_line(tmp_path):
     (tmp_path / "raw.csv").write_text("time,meter\n2020-01-01,1\n")

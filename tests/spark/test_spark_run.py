@@ -98,6 +98,7 @@ def parts_stay_apart(spark):
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("parts_stay_apart")
 def test_the_parts_hold_the_rows_in_order(spark, tmp_path):
     """Several tasks write; their files in the order of names are the rows by window and key, null last."""
@@ -137,6 +138,7 @@ def test_files_of_ones_own(tmp_path):
     assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("spark")
 def test_a_csv_file_and_a_table(tmp_path):
     pyarrow.csv.write_csv(readings(), tmp_path / "a.csv")
@@ -153,6 +155,7 @@ def test_a_csv_file_and_a_table(tmp_path):
     assert not [p.name for p in tmp_path.iterdir() if p.name.startswith(".")]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("spark")
 def test_no_rows_is_one_empty_file(tmp_path):
     pq.write_table(readings().slice(0, 0), tmp_path / "a.parquet")
@@ -160,6 +163,7 @@ def test_no_rows_is_one_empty_file(tmp_path):
     assert pq.read_table(tmp_path / "o.parquet").schema.names == ["ts", "region", "n", "mean"]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("spark")
 def test_what_would_give_other_rows_is_refused(tmp_path):
     for place in ("a.parquet", "b.parquet"):
