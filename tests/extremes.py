@@ -1,4 +1,4 @@
-"""Timestamps, sizes and advances at the ends of int64, against the oracle. test_extremes.py runs this under limits."""
+"""Timestamps, sizes and advances at the ends of int64, against the oracle. test_guarded.py runs this under limits."""
 
 from __future__ import annotations
 

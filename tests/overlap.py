@@ -1,4 +1,4 @@
-"""Tuples in very many windows. test_overlap.py runs this under limits of time and memory."""
+"""Tuples in very many windows. test_guarded.py runs this under limits of time and memory."""
 
 from __future__ import annotations
 

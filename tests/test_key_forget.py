@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from memory import with_failing_memory
-from test_key_sweep import INTEGER, QUERY, SCHEMA, SHAPES, canonical, passing, play, rows_come, swept, tick
-from threads import run_together
+from test_key_sweep import (
+    INTEGER,
+    QUERY,
+    SCHEMA,
+    SHAPES,
+    canonical,
+    fed_by_threads,
+    passing,
+    play,
+    rows_come,
+    rows_until_memory_ends,
+    swept,
+    tick,
+)
 
 import pystream as ps
 from pystream import _native, reference
@@ -173,34 +184,14 @@ def test_many_threads_and_ever_new_keys(design, many_switches, nothing_left):
     inputs = [passing(rng, 4000, 1500, back=0.02) for _ in range(3)]
     query = ps.Query(ps.Window(6, 3), "k", {"n": ps.count(), "f": ps.sum("f")})
     with operator(query, 3, inputs[0].schema, design, max_pending=500) as op:
-        got = []
-
-        def feed(i: int) -> None:
-            for batch in inputs[i].to_batches(max_chunksize=50):
-                op.add(i, batch)
-            op.close(i)
-
-        run_together(*(lambda i=i: feed(i) for i in range(3)), lambda: got.extend(op))
+        got = fed_by_threads(op, inputs, 50)
         assert op.stats()["keys"] < 8000  # of 10,000
     assert canonical(got) == canonical(ps.aggregate(query, inputs, design="sliced").to_batches())
 
 
 @pytest.mark.parametrize("design", ["mq", "wiml"])
 def test_memory_may_end_at_any_time(design, nothing_left):
-    """The operator ends, or, if that was in a sweep, some keys stay."""
-
-    def call() -> int:
-        with operator(QUERY, 1, SCHEMA, design) as op:
-            with suppress(ps.ClosedError):  # the reader gets the reason
-                for ts in range(8):
-                    op.add(0, tick(ts, 400))
-                    rows_come(op, ts // 2 * 2 * 400)
-                op.close(0)
-            for _ in op:
-                pass
-            return op.stats()["rows_out"]
-
-    rows, _ = with_failing_memory(call)
+    rows, _ = with_failing_memory(lambda: rows_until_memory_ends(operator(QUERY, 1, SCHEMA, design), 8))
     assert rows == 8 * 400
 
 

@@ -256,36 +256,42 @@ def test_a_snapshot_in_which_much_waits_to_be_put_out():
     assert len(got) >= 4000
 
 
+def fed_by_threads(op: ps.Operator, inputs: list[pa.Table], rows: int) -> list[pa.RecordBatch]:
+    """Everything, each input in a thread of its own, so many rows at a time, while another thread reads."""
+    got: list[pa.RecordBatch] = []
+
+    def feed(i: int) -> None:
+        for batch in inputs[i].to_batches(max_chunksize=rows):
+            op.add(i, batch)
+        op.close(i)
+
+    run_together(*(lambda i=i: feed(i) for i in range(len(inputs))), lambda: got.extend(op))
+    return got
+
+
 def test_many_threads_and_ever_new_keys(many_switches, nothing_left):
     rng = np.random.default_rng(5)
     inputs = [passing(rng, 20_000, 5000, back=0.02) for _ in range(4)]
     query = ps.Query(ps.Window(6, 3), "k", {"n": ps.count(), "f": ps.sum("f"), "s": ps.first("s")})
     with ps.Operator(query, 4, inputs[0].schema, "sliced", max_pending=2000) as op:
-        got = []
-
-        def feed(i: int) -> None:
-            for batch in inputs[i].to_batches(max_chunksize=100):
-                op.add(i, batch)
-            op.close(i)
-
-        run_together(*(lambda i=i: feed(i) for i in range(4)), lambda: got.extend(op))
+        got = fed_by_threads(op, inputs, 100)
         assert op.stats()["keys"] < 25_000
     assert canonical(got) == canonical(ps.aggregate(query, inputs, design="mq").to_batches())
 
 
+def rows_until_memory_ends(op: ps.Operator, ticks: int) -> int:
+    """The rows that come out of so many ticks; without memory the operator ends, or, in a sweep, some keys stay."""
+    with op:
+        with suppress(ps.ClosedError):  # the reader gets the reason
+            for ts in range(ticks):
+                op.add(0, tick(ts, 400))
+                rows_come(op, ts // 2 * 2 * 400)
+            op.close(0)
+        for _ in op:
+            pass
+        return op.stats()["rows_out"]
+
+
 def test_memory_may_end_at_any_time(nothing_left):
-    """The operator ends, or, if that was in a sweep, some keys stay."""
-
-    def call() -> int:
-        with ps.Operator(QUERY, 1, SCHEMA, "sliced") as op:
-            with suppress(ps.ClosedError):  # the reader gets the reason
-                for ts in range(12):
-                    op.add(0, tick(ts, 400))
-                    rows_come(op, ts // 2 * 2 * 400)
-                op.close(0)
-            for _ in op:
-                pass
-            return op.stats()["rows_out"]
-
-    rows, _ = with_failing_memory(call)
+    rows, _ = with_failing_memory(lambda: rows_until_memory_ends(ps.Operator(QUERY, 1, SCHEMA, "sliced"), 12))
     assert rows == 12 * 400

@@ -64,23 +64,12 @@ static ps_operator *copy_of(ps_operator *op, const job *j) {
   return other;
 }
 
-/* The rows until the end, or until the operator has no memory itself. */
+/* The rows until the end, or until the operator has no memory itself. A take that has none is made again with it. */
 static ps_code read_all(ps_operator *op, table *out) {
-  bool again = true;
-  for (;;) {
-    struct ArrowArray rows = {0}, journal = {0};
-    ps_fault fault;
-    ps_code code = ps_operator_take(op, 1000, &rows, &journal, &fault);
-    if (code == PS_OK) table_take(out, &rows);
-    ps_arrow_release(&journal);
-    if (code == PS_END) return PS_OK;
-    if (code == PS_NO_MEMORY && again) {
-      ps_memory_fail_after(0);
-      again = false;
-    } else if (code != PS_OK && code != PS_EMPTY) {
-      return code;
-    }
-  }
+  ps_code code = operator_rows(op, out);
+  if (code != PS_NO_MEMORY) return code;
+  ps_memory_fail_after(0);
+  return operator_rows(op, out);
 }
 
 static ps_code run_operator(const job *j, table *out) {

@@ -7,7 +7,7 @@
  *   operator_stress DESIGN THREADS INPUTS TUPLES ROUNDS [fresh]       DESIGN: its number in ps_design
  *                                                                     fresh: each window has keys of its own
  */
-#include "base.h"
+#include "arrow_batch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,42 +33,15 @@ static bool fresh;
 
 static int64_t first_key(int64_t ts) { return fresh ? ts / WINDOW * KEYS : 0; }
 
-static void release_column(struct ArrowArray *a) {
-  free((void *)(uintptr_t)a->buffers[1]);
-  free(a->buffers);
-  a->release = NULL;
-}
-
-static struct ArrowArray *column(int64_t rows, int64_t *values) {
-  struct ArrowArray *a = calloc(1, sizeof *a);
-  a->length = rows;
-  a->n_buffers = 2;
-  a->buffers = calloc(2, sizeof *a->buffers);
-  a->buffers[1] = values;
-  a->release = release_column;
-  return a;
-}
-
-static void release_batch(struct ArrowArray *a) {
-  for (int64_t i = 0; i < a->n_children; i++) {
-    a->children[i]->release(a->children[i]);
-    free(a->children[i]);
-  }
-  free(a->children);
-  a->release = NULL;
-}
-
 /* Timestamps i / 3, so that ties are everywhere. */
 static struct ArrowArray batch(int64_t first, int64_t rows) {
-  int64_t *ts = malloc((size_t)rows * sizeof *ts), *key = malloc((size_t)rows * sizeof *key);
+  struct ArrowArray a = batch_with(rows, 2);
+  for (int c = 0; c < 2; c++) a.children[c] = column(rows, 0, 2);
+  int64_t *ts = values_of(a.children[0], sizeof *ts), *key = values_of(a.children[1], sizeof *key);
   for (int64_t i = 0; i < rows; i++) {
     ts[i] = (first + i) / 3;
     key[i] = first_key(ts[i]) + (first + i) % KEYS;
   }
-  struct ArrowArray a = {.length = rows, .n_children = 2, .release = release_batch};
-  a.children = calloc(2, sizeof *a.children);
-  a.children[0] = column(rows, ts);
-  a.children[1] = column(rows, key);
   return a;
 }
 

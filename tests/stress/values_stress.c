@@ -2,12 +2,11 @@
  * values_stress.c - an operator under real threads on what users have, for the sanitizer builds: string keys with
  * nulls, strings, doubles whose sums need the wide accumulator, narrow integers and masks, in batches that begin
  * anywhere in their buffers. One thread adds for each input, one reads, and one takes snapshots, each of which is
- * loaded into an operator of the next design, which is run to its end. Every buffer is an allocation of its own, freed
- * with its batch.
+ * loaded into an operator of the next design, which is run to its end.
  *
  *   values_stress DESIGN THREADS INPUTS TUPLES ROUNDS       DESIGN: its number in ps_design
  */
-#include "base.h"
+#include "arrow_batch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -39,26 +38,6 @@ static ps_query query_for(ps_design a, ps_design b) {
 static bool masked(int64_t i) { return hash_mix((uint64_t)i) % 3 == 0; }
 static int32_t narrow(int64_t i) { return (int32_t)(i % 7) - 2; }
 
-static void release_column(struct ArrowArray *a) {
-  for (int64_t b = 0; b < a->n_buffers; b++) free((void *)(uintptr_t)a->buffers[b]);
-  free(a->buffers);
-  a->release = NULL;
-}
-
-static struct ArrowArray *column(int64_t rows, int64_t offset, int64_t buffers) {
-  struct ArrowArray *a = calloc(1, sizeof *a);
-  *a = (struct ArrowArray){.length = rows, .offset = offset, .n_buffers = buffers, .release = release_column};
-  a->buffers = calloc((size_t)buffers, sizeof *a->buffers);
-  return a;
-}
-
-/* Values of a fixed width, as many bytes as there are and not one more. */
-static void *values_of(struct ArrowArray *a, size_t width) {
-  void *values = calloc((size_t)(a->offset + a->length), width);
-  a->buffers[1] = values;
-  return values;
-}
-
 /* Every third row or so is null. */
 static void put_nulls(struct ArrowArray *a, int64_t first, uint64_t salt) {
   uint8_t *bitmap = calloc((size_t)(a->offset + a->length + 7) / 8, 1);
@@ -86,18 +65,8 @@ static void put_words(struct ArrowArray *a, int64_t first, bool wide, uint64_t w
   a->buffers[2] = realloc(text, (size_t)used + 1);
 }
 
-static void release_batch(struct ArrowArray *a) {
-  for (int64_t i = 0; i < a->n_children; i++) {
-    a->children[i]->release(a->children[i]);
-    free(a->children[i]);
-  }
-  free(a->children);
-  a->release = NULL;
-}
-
 static struct ArrowArray batch(int64_t first, int64_t rows) {
-  struct ArrowArray a = {.length = rows, .n_children = COLUMNS, .release = release_batch};
-  a.children = calloc(COLUMNS, sizeof *a.children);
+  struct ArrowArray a = batch_with(rows, COLUMNS);
   for (int c = 0; c < COLUMNS; c++) a.children[c] = column(rows, (first + c) % 9, c == KEY || c == STRING ? 3 : 2);
   int64_t *ts = values_of(a.children[TS], sizeof *ts);
   double *f = values_of(a.children[FLOAT], sizeof *f);
