@@ -240,6 +240,7 @@ def test_flink_26321():
     with ps.Operator(query, 1, schema, design="sliced") as op:
         op.add(0, {"ts": np.full(1000, 10 * day_ms)})  # so that no window is complete
         assert op.stats()["bytes_held"] < 64 << 20
+        op.end(discard=True)
     refusing = ps.Query(ps.Window(2**62, 1), None, {"n": ps.count()})
     with ps.Operator(refusing, 1, schema, design="mq") as op, pytest.raises(ps.OverlapError):
         op.add(0, {"ts": [2**62]})
