@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from pystream.query import Query
 from pystream.shapes import named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def a_query(query: Any, call: str) -> Query:
@@ -31,9 +28,9 @@ def a_schema(schema: Any) -> pa.Schema:
         raise TypeError(f"schema is a pyarrow.Schema of the inputs, not {named(schema)}; {hint}") from error
 
 
-def a_number(value: Any, otherwise: Callable[[str], str]) -> int:
-    """The value as an integer; `otherwise` tells what it should have been."""
+def a_number(value: Any, otherwise: str) -> int:
+    """The value as an integer; `otherwise` says what it should have been."""
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(otherwise(named(value))) from None
+        raise TypeError(f"{otherwise}, not {named(value)}") from None

@@ -16,7 +16,7 @@ from pystream.arguments import a_query
 from pystream.designs import design_for
 from pystream.errors import ClosedError, SchemaError
 from pystream.feeding import feed
-from pystream.ingest import batches
+from pystream.ingest import batches, dates_as_times
 from pystream.operator import Operator
 from pystream.reading import table
 from pystream.schemas import common_schema
@@ -144,7 +144,7 @@ class _Source:
         self._first: list[pa.RecordBatch] = []
 
     def _batches(self, source: Any, query: Query, *, sort: bool) -> Iterator[pa.RecordBatch]:
-        parts = batches(source, query)
+        parts = (dates_as_times(batch, query.ts) for batch in batches(source, query))
         try:
             yield from in_order(query, parts) if sort else parts
         except SchemaError as error:

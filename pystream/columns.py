@@ -181,8 +181,6 @@ def _check_exact(array: pa.Array, cast: pa.Array, where: str) -> None:
 
 def stored(array: pa.Array, type: pa.DataType) -> pa.Array:
     """The array, of a plain type, as C reads it: in its storage type."""
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
     return array if array.type == type else array.cast(type)
 
 

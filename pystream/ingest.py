@@ -46,10 +46,10 @@ def batches(source: Any, query: Query | None = None) -> Iterator[pa.RecordBatch]
     only its columns from what would have to make others first, and the index of a pandas frame as its timestamps.
     """
     for batch in _batches(source, query):
-        yield _whole(batch) if query is None else _dates_as_times(_whole(batch), query.ts)
+        yield _whole(batch)
 
 
-def _dates_as_times(batch: pa.RecordBatch, ts: str) -> pa.RecordBatch:
+def dates_as_times(batch: pa.RecordBatch, ts: str) -> pa.RecordBatch:
     """The batch with timestamps where its column of times has dates: midnights."""
     i = batch.schema.get_field_index(ts)
     if i < 0 or not pa.types.is_date(batch.schema.field(i).type):

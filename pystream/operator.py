@@ -467,7 +467,7 @@ class Operator:
 
     def _check_input(self, input: int) -> None:
         self._output.box.check()
-        if not 0 <= a_number(input, "the first argument is the number of an input, not {}".format) < self.inputs:
+        if not 0 <= a_number(input, "the first argument is the number of an input") < self.inputs:
             raise ValueError(f"input must be between 0 and {self.inputs - 1}, not {input}")
 
     def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:
@@ -511,7 +511,7 @@ def _half_the_cores() -> int:
 
 
 def _in_range(name: str, value: int, most: int) -> int:
-    number = a_number(value, f"{name} must be an integer between 1 and {most}, not {{}}".format)
+    number = a_number(value, f"{name} must be an integer between 1 and {most}")
     if not 1 <= number <= most:
         raise ValueError(f"{name} must be between 1 and {most}, not {value}")
     return number

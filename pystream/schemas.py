@@ -91,6 +91,7 @@ def ts_hint(query: Query, name: str) -> str:
 
 def _common_type(name: str, types: dict[int, pa.DataType]) -> pa.DataType:
     """The narrowest type that holds the column of each input."""
+    types = {i: type for i, type in types.items() if not pa.types.is_null(type)} or types  # nulls go with all
     first, *others = types.items()
     other = next((each for each in others if each[1] != first[1]), None)
     if other is None:

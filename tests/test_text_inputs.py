@@ -144,6 +144,23 @@ def test_uuids_as_python_objects():
     assert result["n"].to_pylist() == [3, 1, 1]
 
 
+def test_batches_of_nulls_go_with_every_type():
+    query = ps.Query(ps.Window(10), "id", {"n": ps.count()})
+    for array, _, expected in ID_LAYOUTS.values():
+        parts = [{"ts": [1, 2, 3, 4], "id": array}, {"ts": [5], "id": pa.nulls(1)}]
+        for inputs in ([parts], parts, parts[::-1]):
+            result = ps.aggregate(query, inputs)
+            assert (result["id"].to_pylist(), result["n"].to_pylist()) == (expected, [2, 1, 2])
+
+
+def test_uuids_and_their_bytes_go_together_as_bytes():
+    query = ps.Query(ps.Window(10), "id", {"n": ps.count()})
+    inputs = [{"ts": [1, 2, 3, 4], "id": array} for array, *_ in ID_LAYOUTS.values()]
+    for n in (2, 3, 4):
+        result = ps.aggregate(query, inputs[:n])
+        assert (result["id"].to_pylist(), result["n"].to_pylist()) == (_bytes(SORTED), [2 * n, n, n])
+
+
 def test_uuids_go_through_snapshots():
     query = ps.Query(ps.Window(10), "id", {"n": ps.count(), "last": ps.last("id")})
     batch = pa.RecordBatch.from_pydict({"ts": [1, 2, 3, 4], "id": ID_LAYOUTS["uuid"][0]})
