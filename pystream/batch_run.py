@@ -67,9 +67,9 @@ def aggregate(
     - a dict of arrays, or rows as dicts;
     - an iterable of any of these, which come one after the other.
 
-    The timestamps of an input never decrease. With `sort=True` each input is sorted first, stably by its timestamps,
-    for which it is held in memory. An index of times of a pandas frame is the query's timestamp if it has that name, or
-    no name and the frame has no such column.
+    The timestamps of an input never decrease; dates are midnights. With `sort=True` each input is sorted first, stably
+    by its timestamps, for which it is held in memory. An index of times of a pandas frame is the query's timestamp if
+    it has that name, or no name and the frame has no such column.
 
     NaN is what the library it comes from takes it for. In pandas NaN is a missing value, so it is null here, and
     skipped. In NumPy, lists, Polars and Arrow it is a number like others: sums and averages with it are NaN, and it is

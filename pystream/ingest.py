@@ -46,7 +46,16 @@ def batches(source: Any, query: Query | None = None) -> Iterator[pa.RecordBatch]
     only its columns from what would have to make others first, and the index of a pandas frame as its timestamps.
     """
     for batch in _batches(source, query):
-        yield _whole(batch)
+        yield _whole(batch) if query is None else _dates_as_times(_whole(batch), query.ts)
+
+
+def _dates_as_times(batch: pa.RecordBatch, ts: str) -> pa.RecordBatch:
+    """The batch with timestamps where its column of times has dates: midnights."""
+    i = batch.schema.get_field_index(ts)
+    if i < 0 or not pa.types.is_date(batch.schema.field(i).type):
+        return batch
+    unit = "s" if pa.types.is_date32(batch.schema.field(i).type) else "ms"
+    return batch.set_column(i, ts, sound(batch.column(i), ts).cast(pa.timestamp(unit)))
 
 
 def _batches(source: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
@@ -164,12 +173,22 @@ def _from_stream(source: Any, query: Query | None) -> Iterator[pa.RecordBatch]:
         yield from _read(source)
         return
     is_pandas = is_from(source, "pandas")
+    if is_from(source, "polars", "DataFrame"):
+        _check_objects(source, query)
     if is_pandas and not source.columns.is_unique:
         raise SchemaError(f"a pandas frame in which columns have the same name: {[*map(str, source.columns)]}")
     parts = c_data.stream(source)
     hint = "; give each column one type, as with frame.astype(...)" if is_pandas else ""
     while (batch := _imported(lambda: next(parts, None), hint)) is not None:
         yield _from_pandas(batch, query) if is_pandas else batch
+
+
+def _check_objects(frame: Any, query: Query | None) -> None:
+    """Refuse Python objects in a Polars frame: it would hand over their addresses as bytes."""
+    read = frame.columns if query is None else needed(query, frame.columns)
+    for name, type in frame.schema.items():
+        if name in read and str(type) == "Object":
+            raise SchemaError(f"column {name!r} holds Python objects, which Polars does not hand over; cast it first")
 
 
 def _from_pandas(batch: pa.RecordBatch, query: Query | None) -> pa.RecordBatch:

@@ -315,7 +315,7 @@ def _time_hint(type: pa.DataType) -> str:
     if is_text(type):
         return "parse it first (pyarrow.compute.strptime, pandas.to_datetime, Polars' str.to_datetime)"
     if pa.types.is_date(type):
-        return "cast it first, to pa.timestamp('s')"
+        return "declare it as pa.timestamp('s'), which dates fit into"
     if pa.types.is_null(type):
         return "it has no values that would tell"
     return "cast it first"

@@ -56,8 +56,7 @@ class Rows:
         except (pa.ArrowException, OverflowError) as error:
             row = _first_odd(values)
             raise SchemaError(
-                f"row {self._done + row}: {values[row]!r} in column {name!r} is of another type than in the rows "
-                f"before: {error}"
+                f"row {self._done + row}: {values[row]!r} does not fit into column {name!r}: {error}"
             ) from error
 
 

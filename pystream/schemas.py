@@ -47,15 +47,16 @@ def mentions(where: pc.Expression, name: str) -> bool:
 
 
 def needed(query: Query, names: Sequence[str]) -> list[str]:
-    """The columns among these that a query reads, in their order."""
+    """The columns among these that a query reads, in their order; all, to say what there is, if one is not there."""
     filters = [a.where for a in query.aggregates.values() if a.where is not None]
     by_place = any("FieldPath" in str(where) for where in filters)  # they count on all columns
     if by_place or any(a.function == "udf" for a in query.aggregates.values()):  # user code gets whole rows
         return list(names)
     used = set(required(query))
-    for where in filters:
-        mentioned = [name for name in names if mentions(where, name)]
-        used.update(mentioned or names)  # all, to say what there is
+    mentioned = [[name for name in names if mentions(where, name)] for where in filters]
+    if not used.issubset(names) or not all(mentioned):
+        return list(names)
+    used.update(*mentioned)
     return [name for name in names if name in used]
 
 

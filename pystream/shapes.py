@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +67,7 @@ def is_column(source: Any) -> bool:
 
 def is_no_iterable(source: Any) -> bool:
     """Whether this can be iterated, but gives no batches or rows."""
-    return is_column(source) or isinstance(source, bytes | bytearray | set | frozenset)
+    return is_column(source) or isinstance(source, bytes | bytearray | set | frozenset | io.IOBase)
 
 
 # ---- one input, or several ----
@@ -110,7 +111,7 @@ def _is_one(source: Any) -> bool:
     """Whether this is one input, though it may be iterable."""
     arrow = hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
     lazy = is_lazy(source) or is_dataset(source) or is_scanner(source)
-    columns = isinstance(source, Mapping | np.ndarray | bytes | FileInput) or is_from(source, "pandas")
+    columns = isinstance(source, Mapping | np.ndarray | bytes | FileInput | io.IOBase) or is_from(source, "pandas")
     return arrow or lazy or columns
 
 
@@ -143,6 +144,8 @@ def refusal(source: Any) -> SchemaError:
         return SchemaError("a structured NumPy array: give {name: array[name] for name in array.dtype.names}")
     if is_column(source):
         return SchemaError(f"{named(source)} is one column, not all: an input must be {ALLOWED}")
+    if isinstance(source, io.IOBase):
+        return SchemaError(f"an open file: give its path, {getattr(source, 'name', '...')!r}")
     if is_row_of_another_kind(source):
         what = f"{named(source)}, as {source!r:.60}"
         return SchemaError(f"rows are dicts from column names to values, not {what}: an input must be {ALLOWED}")
@@ -151,7 +154,7 @@ def refusal(source: Any) -> SchemaError:
 
 def is_row_of_another_kind(source: Any) -> bool:
     """Whether this looks like a row: a tuple or a list of values, a dataclass."""
-    plain = isinstance(source, tuple | list) and bool(source) and all(_is_scalar(value) for value in source)
+    plain = isinstance(source, tuple | list) and all(map(_is_scalar, source)) and not all(map(is_path, source))
     return plain or (hasattr(source, "__dataclass_fields__") and not isinstance(source, Iterable))
 
 

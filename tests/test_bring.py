@@ -282,3 +282,59 @@ def test_sort_names_the_row_of_a_null_timestamp():
 
 def test_sort_of_nothing():
     assert ps.aggregate(QUERY, [[], FLAT.slice(0, 0), FLAT], sort=True).to_pylist() == EXPECTED
+
+
+# ---- what is left out, and what is made of it ----
+
+
+@pytest.mark.parametrize("make", [ds.dataset, lambda t: pl.from_arrow(t).lazy(), lambda t: t, lambda t: t.to_pylist()])
+def test_a_missing_column_lists_all_there_are(make, tmp_path):
+    """Also of what is pruned to the columns that a query needs."""
+    table = FLAT.rename_columns(["ts", "k", "vv", "w"])
+    said = "input 0: .*column 'v' is missing; there are 'ts', 'k', 'vv', 'w'; did you mean 'vv'?"
+    pq.write_table(table, tmp_path / "a.parquet")
+    for source in (make(table), tmp_path / "a.parquet", [[tmp_path / "a.parquet"]]):
+        for sort in (False, True):
+            with pytest.raises(ps.SchemaError, match=said):
+                ps.aggregate(QUERY, source, sort=sort)
+
+
+def test_files_in_a_list_of_their_own_are_one_input(tmp_path):
+    for i in range(3):
+        pq.write_table(FLAT.slice(i, 1), tmp_path / f"{i}.parquet")
+    query = ps.Query(ps.Window(100), None, {"first": ps.first("v"), "last": ps.last("v")})
+    paths = [str(tmp_path / f"{i}.parquet") for i in range(3)]
+    assert ps.aggregate(query, [paths]).to_pylist() == [{"ts": 0, "first": 0.5, "last": 4.0}]
+    with pytest.raises(ps.DisorderError, match="input 0, row 1: timestamp 2 is below 11"):
+        ps.aggregate(query, [paths[::-1]])
+
+
+def test_dates_are_midnights(tmp_path):
+    query = ps.Query(ps.Window("2d"), None, {"n": ps.count()})
+    days = pd.date_range("2024-01-01", periods=4).date.tolist()
+    (tmp_path / "a.csv").write_text("ts\n" + "\n".join(map(str, days)) + "\n")
+    sources = [{"ts": days}, pl.DataFrame({"ts": days}), tmp_path / "a.csv", [{"ts": day} for day in days]]
+    for source in [*sources, {"ts": pa.array(days, pa.date64())}]:
+        result = ps.aggregate(query, source)
+        assert [str(ts)[:10] for ts in result["ts"].to_pylist()] == ["2023-12-31", "2024-01-02", "2024-01-04"]
+        assert result["n"].to_pylist() == [1, 2, 1]
+    with ps.Operator(query, 1, pa.schema([("ts", pa.timestamp("s"))])) as op:
+        op.add(0, {"ts": days})
+        op.close(0)
+        assert pa.Table.from_batches(list(op))["n"].to_pylist() == [1, 2, 1]
+
+
+def test_polars_objects_are_refused_where_they_are_needed():
+    """Polars hands over their addresses as bytes."""
+    frame = pl.DataFrame({"ts": [1], "k": ["a"], "v": [1.0], "w": [2], "o": pl.Series([object()], dtype=pl.Object)})
+    assert ps.aggregate(QUERY, frame)["n"].to_pylist() == [1]
+    query = ps.Query(ps.Window(10), "o", {"n": ps.count()})
+    for source in (frame, [iter([frame])]):
+        with pytest.raises(ps.SchemaError, match="input 0: column 'o' holds Python objects"):
+            ps.aggregate(query, source)
+    schema = pa.schema([("ts", pa.int64()), ("o", pa.binary(8))])
+    with (
+        ps.Operator(query, 1, schema) as op,
+        pytest.raises(ps.SchemaError, match="input 0: column 'o' holds Python objects"),
+    ):
+        op.add(0, frame)

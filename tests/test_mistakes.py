@@ -47,6 +47,10 @@ def names(tmp_path, monkeypatch):
         (tmp_path / name).write_text(text)
         return name
 
+    def opened(name):
+        started.append(Path(write(name, "ts,meter,cons\n")).open())  # noqa: SIM115 - closed below
+        return started[-1]
+
     def op(query=Q, table=T):
         started.append(ps.Operator(query, 2, table.schema))
         return started[-1]
@@ -62,13 +66,14 @@ def names(tmp_path, monkeypatch):
     yield NAMES | {
         "folder": tmp_path,
         "write": write,
+        "opened": opened,
         "op": op,
         "closed": closed,
         "fed": fed,
         "hours": lambda: op(Q1H, H),
     }
     for each in started:
-        each.end()
+        each.end() if isinstance(each, ps.Operator) else each.close()
 
 
 def said(code, names):
