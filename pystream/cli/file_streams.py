@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from pystream.errors import DisorderError, PystreamError, SchemaError
 from pystream.names import missing
 from pystream.schemas import needed, required
@@ -19,6 +17,8 @@ from pystream.sources import open_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from pystream.query import Query
     from pystream.sources import FileInput
@@ -72,12 +72,11 @@ class _Stream:
     def __init__(self, owner: FileStreams, file: FileInput, query: Query) -> None:
         self._owner = owner
         self._file = file.select(_columns(query, file))
-        self._ts = query.ts
         self.rows = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._file:
-            yield _timed(batch, self._ts)
+            yield batch
             self.rows += batch.num_rows
             self._owner.progress(batch.num_rows)
 
@@ -88,14 +87,6 @@ def _columns(query: Query, file: FileInput) -> list[str]:
         if name not in file.schema.names:
             raise SchemaError(f"{file.path}: {missing(name, file.schema.names)}")
     return needed(query, file.schema.names)
-
-
-def _timed(batch: pa.RecordBatch, ts: str) -> pa.RecordBatch:
-    """The batch with days as times: that is what text with dates only is read as."""
-    place = batch.schema.get_field_index(ts)
-    if not pa.types.is_date(batch.schema.field(place).type):
-        return batch
-    return batch.set_column(place, ts, batch.column(place).cast(pa.timestamp("s")))
 
 
 @contextmanager
