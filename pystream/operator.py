@@ -116,7 +116,7 @@ class Operator:
             max_pending,
         )
         self._output = Output(self._handle, self.inputs, query, self._plan, self._udf)
-        weakref.finalize(self, _warn_dropped, self._output)  # at exit too
+        self._if_dropped = weakref.finalize(self, _warn_dropped, self._output)  # at exit too
 
     @property
     def schema(self) -> pa.Schema:
@@ -454,6 +454,7 @@ class Operator:
                 lost = self._output.unread(GRACE_S)
         finally:
             self._handle.end()
+        self._if_dropped.detach()
         if lost is not None and any(lost):
             _warn_lost(lost, stacklevel=4)
 
