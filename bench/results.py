@@ -90,7 +90,7 @@ def load() -> str:
 
 
 def run(name: str, arguments: list[str], folder: Path) -> str:
-    """Run a benchmark; gives its section: where, when and how, and what it printed."""
+    """Run a benchmark; gives its section: where, when and how, and what it printed but for files that do not stay."""
     program = BENCHMARKS[name][0]
     out = ["--json", str(folder / "spark.json")] if name == "spark" else ["--out", str(folder)]
     started, before = dt.datetime.now(dt.UTC), load()
@@ -112,7 +112,7 @@ def run(name: str, arguments: list[str], folder: Path) -> str:
             f"Load average {before} before, {load()} after.",
             "",
             "```text",
-            *(line.rstrip() for line in done.stdout.strip("\n").splitlines()),
+            *(line.rstrip() for line in done.stdout.strip("\n").splitlines() if str(folder) not in line),
             "```",
             "",
         ]
