@@ -43,13 +43,9 @@ class Disk:
 
     @contextmanager
     def protected(self) -> Iterator[None]:
-        """Meanwhile nothing fits, and where it can be had nothing can be changed either."""
-        with read_only(self.folder) as folder:
-            if folder == self.folder:
-                yield
-            else:
-                with _limited(0):
-                    yield
+        """Meanwhile nothing can be changed, or, where a limit stands in for it, nothing fits into any file."""
+        with read_only(self.folder) if self.mounted else _limited(0):
+            yield
 
     def files(self) -> dict[str, bytes]:
         """What is there, but for the filling."""

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 #: What is wrong with the disk, and how errors say it; the others where nothing can be mounted (disks.py).
 FAULTS = {
     "full": "(No space left on device|File too large)",
-    "read-only": "(Read-only file system|Permission denied|File too large)",
+    "read-only": "(Read-only file system|File too large)",
 }
 
 #: How Spark's own writers may say it; the reason is further down in their reports.
