@@ -1,6 +1,6 @@
 """Small disks and folders that refuse everything, for tests.
 
-As root a disk is a tmpfs of its own. Where nothing can be mounted, a limit on the size of files stands in for the full
+A disk is a tmpfs of its own, where mounting is allowed. Elsewhere a limit on the size of files stands in for the full
 disk, and permissions, or a folder of the kernel's, for the read-only one: no test needs to be skipped.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,12 +31,8 @@ class Disk:
     def room(self, pages: int) -> Iterator[None]:
         """Meanwhile nothing fits but so many pages: in all on a disk, in one file where a limit stands in for it."""
         if not self.mounted:
-            before = resource.getrlimit(resource.RLIMIT_FSIZE)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (pages * PAGE, before[1]))
-            try:
+            with _limited(pages * PAGE):
                 yield
-            finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, before)
             return
         space = os.statvfs(self.folder)
         self.fill.write_bytes(bytes((space.f_bavail - pages) * space.f_frsize))
@@ -44,6 +40,12 @@ class Disk:
             yield
         finally:
             self.fill.unlink()
+
+    @contextmanager
+    def protected(self) -> Iterator[None]:
+        """Meanwhile nothing can be changed, or, where a limit stands in for it, nothing fits into any file."""
+        with read_only(self.folder) if self.mounted else _limited(0):
+            yield
 
     def files(self) -> dict[str, bytes]:
         """What is there, but for the filling."""
@@ -53,19 +55,16 @@ class Disk:
 
 @contextmanager
 def small_disk(folder: Path, megabytes: int = 4) -> Iterator[Disk]:
-    with _mounted(folder, f"size={megabytes}m") as mounted:
+    with _mounted(folder, "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs") as mounted:
         yield Disk(folder, mounted)
 
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[Path]:
     """The folder, with what is in it, such that nothing can be changed; another one where that is not possible."""
-    keep = {p.name: p.read_bytes() for p in folder.iterdir()}
-    with _mounted(folder, "size=4m") as mounted:
+    with _mounted(folder, "--bind", str(folder)) as mounted:  # once more on top of itself
         if mounted:
-            for name, content in keep.items():
-                (folder / name).write_bytes(content)
-            subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+            subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
             yield folder
         elif os.geteuid() == 0:
             yield Path("/proc")
@@ -76,11 +75,38 @@ def read_only(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _mounted(folder: Path, options: str) -> Iterator[bool]:
-    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+def _mounted(folder: Path, *what: str) -> Iterator[bool]:
+    command = ["mount", *what, str(folder)]
     done = os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
     try:
         yield done
     finally:
         if done:
             subprocess.run(["umount", "--lazy", folder], check=True)  # a failed writer may have a file open still
+
+
+@contextmanager
+def _limited(size: int) -> Iterator[None]:
+    """Meanwhile no file of this process, or of those that it has started, grows beyond so many bytes."""
+    before = {pid: resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in _family(os.getpid())}
+    try:
+        for pid, (_, most) in before.items():
+            _set_limit(pid, (size, most))
+        yield
+    finally:
+        for pid in {*before, *_family(os.getpid())}:  # those that came meanwhile have taken the limit over
+            _set_limit(pid, before.get(pid, before[os.getpid()]))
+
+
+def _set_limit(pid: int, limits: tuple[int, int]) -> None:
+    with suppress(ProcessLookupError):  # it has ended
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+
+
+def _family(pid: int) -> list[int]:
+    """The process and all below it."""
+    children: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += map(int, (task / "children").read_text().split())
+    return [pid, *(one for child in children for one in _family(child))]
