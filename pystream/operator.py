@@ -361,7 +361,8 @@ class Operator:
         counters = self._handle.stats()
         if self._handle.unread()["full"]:
             return unread(self._output.rows_unread(), counters)
-        return explain(self._handle.stall(), self._input_stats(), counters["windows"], self._plan.window)
+        plan = self._plan
+        return explain(self._handle.stall(), self._input_stats(), counters["windows"], plan.window, plan.ts_type)
 
     # ---- snapshots ----
 

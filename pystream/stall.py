@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypedDict
+
+import pyarrow as pa
+
+from pystream.moments import moment
 
 
 class Stats(TypedDict):
@@ -30,7 +34,9 @@ class Stats(TypedDict):
 
 @dataclass(frozen=True, repr=False)
 class Stall:
-    """What `Operator.explain_stall` found: what everything else waits for. Timestamps are in ticks.
+    """What `Operator.explain_stall` found: what everything else waits for.
+
+    Timestamps are in ticks; the text has them as times where the column is a timestamp.
 
     `reason` is "input": the others wait for one input; or "unread output": no more rows fit beside those that nobody
     has read (then `input`, `since` and `needs` are None).
@@ -58,6 +64,8 @@ heartbeat(1, 3) or close(1) would release the first>
     reason: Literal["input", "unread output"] = "input"
     #: Finished rows that nobody has read.
     rows_unread: int = 0
+    #: Of the column of timestamps, for the text.
+    ts_type: pa.DataType = field(default=pa.int64(), compare=False)
 
     def __str__(self) -> str:
         return self._unread() if self.input is None else self._input()
@@ -66,11 +74,12 @@ heartbeat(1, 3) or close(1) would release the first>
         return f"<Stall: {self}>"
 
     def _input(self) -> str:
-        state = "has sent nothing yet" if self.since is None else f"has been at timestamp {self.since}"
+        since, needs = ("" if ts is None else moment(ts, self.ts_type) for ts in (self.since, self.needs))
+        state = f"has been at timestamp {since}" if since else "has sent nothing yet"
         what = _several(self.waiting, "tuple waits", "tuples wait")
         if not self.waiting:
             what = _several(self.windows_open, "window is open", "windows are open")
-        release = f"a tuple of input {self.input} at {self.needs} or later, heartbeat({self.input}, {self.needs}) or "
+        release = f"a tuple of input {self.input} at {needs} or later, heartbeat({self.input}, {needs}) or "
         release += f"close({self.input}) would release the first"
         if self.behind:
             release += f", once inputs {', '.join(map(str, self.behind))} are there too"
@@ -92,7 +101,9 @@ def unread(rows: int, counters: dict[str, int]) -> Stall:
     return Stall(None, None, counters["pending"], counters["windows"], None, (), "unread output", rows)
 
 
-def explain(stall: dict[str, int], inputs: list[dict[str, int]], windows: int, window: tuple[int, int]) -> Stall | None:
+def explain(
+    stall: dict[str, int], inputs: list[dict[str, int]], windows: int, window: tuple[int, int], ts_type: pa.DataType
+) -> Stall | None:
     """What C found, told; None if nothing waits for an input."""
     slowest, latest = stall["input"], stall["latest"]
     if slowest < 0:
@@ -102,7 +113,8 @@ def explain(stall: dict[str, int], inputs: list[dict[str, int]], windows: int, w
         return None
     needs = stall["first"] if stall["waiting"] else end
     behind = [i for i, one in enumerate(inputs) if i != slowest and not one["closed"] and one["latest"] < needs]
-    return Stall(slowest, None if latest < 0 else latest, stall["waiting"], windows, needs, tuple(behind))
+    since = None if latest < 0 else latest
+    return Stall(slowest, since, stall["waiting"], windows, needs, tuple(behind), ts_type=ts_type)
 
 
 def _first_end(latest: int, size: int, advance: int) -> int:

@@ -171,6 +171,17 @@ def test_inputs_that_are_behind_too_are_named():
         )
 
 
+def test_times_are_told_as_times():
+    query = ps.Query(ps.Window("1m"), None, {"n": ps.count()})
+    with ps.Operator(query, 2, pa.schema([("ts", pa.timestamp("ms"))])) as op:
+        op.heartbeat(1, 0)
+        op.add(0, {"ts": pa.array([90_500], pa.timestamp("ms"))})
+        stall = op.explain_stall()
+    assert (stall.since, stall.needs) == (0, 90_500)
+    assert "input 1 has been at timestamp 1970-01-01T00:00:00 " in str(stall)
+    assert "a tuple of input 1 at 1970-01-01T00:01:30.500 or later" in str(stall)
+
+
 def test_sleeping_operators_take_no_time(design):
     """CPU time, not time: nobody polls or spins."""
     operators = [ps.Operator(ALARMS, 20, SCHEMA, design=design, threads=2) for _ in range(3)]
