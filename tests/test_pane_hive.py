@@ -385,6 +385,7 @@ def test_memory_stays_flat(nothing_left):
             alive.append(_native.memory_live())
         assert max(alive[200:]) <= max(alive[50:200]) + 20
         assert op.stats()["windows_open"] <= 2 * 5 * 9
+        op.end(discard=True)
 
 
 def test_user_functions_are_refused_and_auto_knows():
