@@ -1,8 +1,48 @@
-"""Deterministic multiway sliding-window aggregation of timestamp-sorted streams.
+"""Sliding-window aggregates of several timestamp-sorted streams at once: fast, and the same result every time.
+
+Say what you want: a window, a key, the aggregates.
 
 >>> import pystream as ps
->>> query = ps.Query(ps.Window(size=30, advance=3), key="meter", aggregates={"n": ps.count(), "mean": ps.avg("cons")})
->>> table = ps.aggregate(query, [a, b, c, d])
+>>> query = ps.Query(
+...     window=ps.Window(size=10, advance=5),
+...     key="meter",
+...     aggregates={"n": ps.count(), "mean": ps.mean("cons")},
+... )
+
+Run it over whole inputs, each sorted by `ts`: Arrow, Polars, pandas, DuckDB, dicts of NumPy arrays.
+
+>>> a = {"ts": [1, 7], "meter": ["x", "x"], "cons": [1.0, 2.0]}
+>>> b = {"ts": [2, 8], "meter": ["y", "x"], "cons": [3.0, 6.0]}
+>>> for row in ps.aggregate(query, [a, b]).to_pylist():
+...     print(row)
+{'ts': 0, 'meter': 'x', 'n': 3, 'mean': 3.0}
+{'ts': 0, 'meter': 'y', 'n': 1, 'mean': 3.0}
+{'ts': 5, 'meter': 'x', 'n': 2, 'mean': 4.0}
+
+Or feed it while it runs, and read windows as soon as they are complete.
+
+>>> with ps.Operator(query, inputs=2, schema=[("ts", "int64"), ("meter", "string"), ("cons", "double")]) as op:
+...     op.add(0, a)
+...     op.add(1, {"ts": [12], "meter": ["y"], "cons": [4.0]})
+...     op.heartbeat(0, ts=12)  # input 0 sends nothing before 12: the window [0, 10) is complete
+...     rows = op.read()
+>>> rows.to_pylist()
+[{'ts': 0, 'meter': 'x', 'n': 2, 'mean': 1.5}]
+
+Where to go on:
+
+    Query, Window         what is asked
+    count sum avg mean min max first last           the functions; all take `where=`, a pyarrow compute expression
+    udf, native_udf       functions of your own, in Python or compiled
+    aggregate             whole inputs in, a table out
+    Operator              add, heartbeat, close; read, poll, `for batch in op`, `async for`; snapshot, restore
+    Stats, Stall          what an operator tells of itself: Operator.stats(), Operator.explain_stall()
+    Design                names of the ways to do it; the result does not depend on it
+    TGate, WHive          the two data structures behind it, on their own
+    PystreamError         the root of all errors; those below it say what is wrong, and where
+
+`pystream.spark` does the same on Spark, `pystream.queries` has the queries of the paper, and the command `pystream`
+(or `python -m pystream`) has a demo, a check of the installation and more. `help(ps.Operator)` has the details.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pystream.designs import design_for
 from pystream.errors import ClosedError, SchemaError
+from pystream.feeding import feed
 from pystream.ingest import batches
 from pystream.operator import Operator
 from pystream.reading import table
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pystream.designs import Design
-    from pystream.operator import Part
+    from pystream.feeding import Part
     from pystream.query import Query
 
 #: Rows handed over at a time: large enough that Python's share is small, small enough that what is made of them
@@ -58,6 +59,15 @@ def aggregate(
     An input is an Arrow table, batch or stream (pyarrow, Polars, pandas, DuckDB, ...), a dict of NumPy arrays, or an
     iterable of such batches; its timestamps never decrease. The result is the same whatever the design and the threads
     (see `Operator`). Of the memory that large results give back, up to 64 MB are kept for the next ones.
+
+    >>> query = ps.Query(ps.Window(10), key="meter", aggregates={"n": ps.count(), "mean": ps.mean("cons")})
+    >>> a = {"ts": [1, 4], "meter": ["x", "y"], "cons": [1.0, 2.0]}
+    >>> b = pa.table({"ts": [2, 12], "meter": ["x", "x"], "cons": [3.0, 5.0]})
+    >>> for row in ps.aggregate(query, [a, b]).to_pylist():
+    ...     print(row)
+    {'ts': 0, 'meter': 'x', 'n': 2, 'mean': 2.0}
+    {'ts': 0, 'meter': 'y', 'n': 1, 'mean': 2.0}
+    {'ts': 10, 'meter': 'x', 'n': 1, 'mean': 5.0}
     """
     with results(query, inputs, design, threads, max_pending) as (schema, batches_out):
         return table(schema, list(batches_out))
@@ -186,7 +196,7 @@ class _Reader(threading.Thread):
         self._meeting.begin.put(start)  # the others wait for it, too
         if start is not None:
             self._operator, piece_rows = start
-            self._operator._feed({source.index: source.parts() for source in self.sources}, piece_rows)
+            feed(self._operator, {source.index: source.parts() for source in self.sources}, piece_rows)
 
 
 def _common_schema(query: Query, readers: list[_Reader], meeting: _Meeting) -> pa.Schema | None:

@@ -100,22 +100,40 @@ def _expression(function: str, where: Any) -> pc.Expression | None:
 
 
 def count(where: pc.Expression | None = None) -> Aggregate:
-    """Count the rows, nulls included."""
+    """Count the rows, nulls included.
+
+    >>> rows = {"ts": [0, 1, 2], "cons": [5, None, 7]}
+    >>> ps.aggregate(ps.Query(ps.Window(10), None, {"n": ps.count()}), [rows]).to_pylist()
+    [{'ts': 0, 'n': 3}]
+    >>> query = ps.Query(ps.Window(10), None, {"high": ps.count(where=pc.field("cons") > 5)})
+    >>> ps.aggregate(query, [rows]).to_pylist()
+    [{'ts': 0, 'high': 1}]
+    """
     return Aggregate("count", None, _expression("count", where))
 
 
 def sum(column: str, where: pc.Expression | None = None) -> Aggregate:
-    """Add up: integers to int64 (an error if it does not fit), floats exactly, rounded once."""
+    """Add up: integers to int64 (an error if it does not fit), floats exactly, rounded once.
+
+    >>> query = ps.Query(ps.Window(10), None, {"total": ps.sum("cons")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2], "cons": [1e100, 1.0, -1e100]}]).to_pylist()
+    [{'ts': 0, 'total': 1.0}]
+    """
     return _of_column("sum", column, where)
 
 
 def avg(column: str, where: pc.Expression | None = None) -> Aggregate:
-    """Average, as float64: the exact sum divided by the number of values."""
+    """Average, as float64: the exact sum divided by the number of values. `mean` is the same.
+
+    >>> query = ps.Query(ps.Window(10), None, {"mean": ps.avg("cons")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2], "cons": [1, None, 2]}]).to_pylist()
+    [{'ts': 0, 'mean': 1.5}]
+    """
     return _of_column("avg", column, where)
 
 
 def mean(column: str, where: pc.Expression | None = None) -> Aggregate:
-    """Another name for `avg`.
+    """Average: another name for `avg`.
 
     >>> ps.mean("cons") == ps.avg("cons")
     True
@@ -124,22 +142,42 @@ def mean(column: str, where: pc.Expression | None = None) -> Aggregate:
 
 
 def min(column: str, where: pc.Expression | None = None) -> Aggregate:
-    """Smallest value; NaN is above every number, strings go by their UTF-8 bytes."""
+    """Smallest value; NaN is above every number, strings go by their UTF-8 bytes.
+
+    >>> query = ps.Query(ps.Window(10), None, {"low": ps.min("cons")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2], "cons": [7, None, 5]}]).to_pylist()
+    [{'ts': 0, 'low': 5}]
+    """
     return _of_column("min", column, where)
 
 
 def max(column: str, where: pc.Expression | None = None) -> Aggregate:
-    """Largest value; NaN is above every number, strings go by their UTF-8 bytes."""
+    """Largest value; NaN is above every number, strings go by their UTF-8 bytes.
+
+    >>> query = ps.Query(ps.Window(10), None, {"high": ps.max("name")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2], "name": ["a", "Z", "b"]}]).to_pylist()
+    [{'ts': 0, 'high': 'b'}]
+    """
     return _of_column("max", column, where)
 
 
 def first(column: str, where: pc.Expression | None = None) -> Aggregate:
-    """First value in (ts, input, position) order that is not null."""
+    """First value in (ts, input, position) order that is not null.
+
+    >>> query = ps.Query(ps.Window(10), None, {"first": ps.first("name")})
+    >>> ps.aggregate(query, [{"ts": [4], "name": ["a"]}, {"ts": [3, 4], "name": [None, "b"]}]).to_pylist()
+    [{'ts': 0, 'first': 'a'}]
+    """
     return _of_column("first", column, where)
 
 
 def last(column: str, where: pc.Expression | None = None) -> Aggregate:
-    """Last value in (ts, input, position) order that is not null."""
+    """Last value in (ts, input, position) order that is not null.
+
+    >>> query = ps.Query(ps.Window(10), None, {"last": ps.last("name")})
+    >>> ps.aggregate(query, [{"ts": [4], "name": ["a"]}, {"ts": [3, 4], "name": [None, "b"]}]).to_pylist()
+    [{'ts': 0, 'last': 'b'}]
+    """
     return _of_column("last", column, where)
 
 
@@ -148,6 +186,17 @@ def udf(factory: Callable[[], UserWindow], type: pa.DataType | None = None) -> A
 
     The objects are used by whichever thread reads the operator's output, one tuple after the other. `type` is the Arrow
     type of the results; without it the first batch of results decides.
+
+    >>> class Longest:
+    ...     def __init__(self):
+    ...         self.name = ""
+    ...     def process_tuple(self, row):
+    ...         self.name = max(self.name, row["name"], key=len)
+    ...     def produce_out_tuple(self):
+    ...         return self.name
+    >>> query = ps.Query(ps.Window(10), None, {"longest": ps.udf(Longest)})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 12], "name": ["ab", "abc", "d"]}]).to_pylist()
+    [{'ts': 0, 'longest': 'abc'}, {'ts': 10, 'longest': 'd'}]
     """
     if not callable(factory):
         raise TypeError(f"udf() takes a callable that makes a window object, not {factory!r}")
@@ -178,6 +227,7 @@ def native_udf(
     A pointer comes from cffi (a `dlopen`ed library, `ffi.addressof(lib, "process")`), ctypes, Numba (`cfunc`), or is a
     plain address. What it points to must be compiled: a Python function behind a callback would need the GIL again.
 
+    >>> import numba
     >>> @numba.cfunc("i4(voidptr, i8, CPointer(f8), CPointer(u1))")
     ... def process(state, ts, values, nulls):
     ...     total = numba.carray(state, 1, numba.float64)
@@ -187,7 +237,10 @@ def native_udf(
     ... def produce(state, result, null):
     ...     result[0] = numba.carray(state, 1, numba.float64)[0]
     ...     return 0
-    >>> ps.native_udf(process, produce, state_size=8, columns="cons", type=pa.float64())
+    >>> squares = ps.native_udf(process, produce, state_size=8, columns="cons", type=pa.float64())
+    >>> query = ps.Query(ps.Window(10), None, {"squares": squares})
+    >>> ps.aggregate(query, [{"ts": [0, 1], "cons": [3.0, 4.0]}]).to_pylist()
+    [{'ts': 0, 'squares': 25.0}]
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     if len(names) > NATIVE_COLUMNS_MAX or not all(isinstance(n, str) for n in names):

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
     from pystream.query import Query
 
-#: Rows of an input, and the number of the first of them.
-Part = tuple[pa.RecordBatch, int]
-
 INPUTS_MAX = 1 << 16
 THREADS_MAX = 1 << 10
 MAX_PENDING_MAX = 1 << 40
@@ -75,12 +72,15 @@ class Operator:
     `end`, `stats` and `explain_stall` is a ReentryError there, which ends the operator like any other exception of user
     code, unless that catches it. Other threads may call; those that read wait.
 
+    >>> query = ps.Query(ps.Window(10), key="meter", aggregates={"n": ps.count()})
+    >>> schema = pa.schema([("ts", pa.int64()), ("meter", pa.string())])
     >>> with ps.Operator(query, inputs=2, schema=schema) as op:
-    ...     op.add(0, batch)
+    ...     op.add(0, {"ts": [3, 4], "meter": ["a", "b"]})
+    ...     op.add(1, {"ts": [7], "meter": ["a"]})
     ...     op.close(0)
     ...     op.close(1)
-    ...     for out in op:
-    ...         print(out)
+    ...     [row for batch in op for row in batch.to_pylist()]
+    [{'ts': 0, 'meter': 'a', 'n': 2}, {'ts': 0, 'meter': 'b', 'n': 1}]
     """
 
     def __init__(
@@ -115,12 +115,18 @@ class Operator:
             0 if levels is None else _in_range("levels", levels, _native.LEVELS_MAX),
             max_pending,
         )
-        self._output = Output(self._handle, query, self._plan, self._udf)
-        weakref.finalize(self, _warn_dropped, self._output)  # at exit too
+        self._output = Output(self._handle, self.inputs, query, self._plan, self._udf)
+        self._if_dropped = weakref.finalize(self, _warn_dropped, self._output)  # at exit too
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the output. The type of a `udf` without `type=` is known only once it has given a result."""
+        """The schema of the output. The type of a `udf` without `type=` is known only once it has given a result.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=1, schema=[("ts", "int64")]) as op:
+        ...     op.schema.names
+        ['ts', 'n']
+        """
         return self._plan.out_schema
 
     # ---- feeding ----
@@ -133,6 +139,15 @@ class Operator:
 
         Errors of pystream and TimeoutError mean that nothing was taken. After any other exception, such as Ctrl-C, the
         batch has been taken whole or not at all: `positions()` tells.
+
+        The rows that are finished take room too: without a thread that reads, read now and then between adds.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=1, schema=[("ts", "int64")]) as op:
+        ...     op.add(0, {"ts": [3, 4]})
+        ...     op.add(0, pa.table({"ts": [12]}))
+        ...     op.read().to_pylist()
+        [{'ts': 0, 'n': 2}]
         """
         self._check_input(input)
         batch = self._one_batch(input, data)
@@ -146,6 +161,16 @@ class Operator:
 
         Cancelling it while it waits leaves the input as it was. Only the waiting takes a thread, one of the loop's
         default executor.
+
+        >>> import asyncio
+        >>> async def main():
+        ...     query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        ...     with ps.Operator(query, inputs=1, schema=[("ts", "int64")]) as op:
+        ...         await op.add_async(0, {"ts": [3, 4]})
+        ...         op.close(0)
+        ...         return [batch.to_pylist() async for batch in op]
+        >>> asyncio.run(main())
+        [[{'ts': 0, 'n': 2}]]
         """
         self._check_input(input)
         batch = self._one_batch(input, data)
@@ -180,44 +205,6 @@ class Operator:
                 self._udf.forget(number)
         return True
 
-    def _feed(self, inputs: dict[int, Iterator[Part]], rows: int) -> None:
-        """Add all parts of these inputs in pieces of so many rows, waiting for room, and close the inputs.
-
-        Always goes on with the input that has come least far in time. User objects: one input only.
-        """
-        if self._plan.udfs:
-            self._feed_objects(inputs, rows)
-            return
-        feed, first_row = self._handle.feed(list(inputs)), dict.fromkeys(inputs, 0)
-        try:
-            ready = list(inputs)
-            left = len(inputs)
-            while left:
-                for i in ready:
-                    left -= not self._give(feed, i, inputs[i], first_row)
-                ready = [feed.run(rows)] if left else []
-        except _native.Fault as fault:
-            raise self._error(fault, feed.at, first_row[feed.at]) from None
-        finally:
-            feed.end()
-
-    def _give(self, feed: _native.Feed, input: int, parts: Iterator[Part], first_row: dict[int, int]) -> bool:
-        """Give the input its next part, or close it."""
-        part = next(parts, None)
-        if part is None:
-            self.close(input)
-            return False
-        batch, first_row[input] = part
-        feed.put(input, self._prepare(input, batch))
-        return True
-
-    def _feed_objects(self, inputs: dict[int, Iterator[Part]], rows: int) -> None:
-        ((input, parts),) = inputs.items()
-        for batch, first_row in parts:
-            for start in range(0, batch.num_rows, rows):
-                self._add_batch(input, batch.slice(start, rows), True, None, first_row + start)
-        self.close(input)
-
     def _prepare(self, input: int, batch: pa.RecordBatch) -> pa.RecordBatch:
         try:
             return self._plan.prepare(batch)
@@ -243,6 +230,13 @@ class Operator:
         """Promise that the input sends nothing below `ts` any more: an integer, or a datetime for timestamp columns.
 
         A promise already made does nothing.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=2, schema=[("ts", "int64")]) as op:
+        ...     op.add(0, {"ts": [3, 12]})
+        ...     op.heartbeat(1, ts=12)  # nothing below 12 will come: the window [0, 10) is complete
+        ...     op.read().to_pylist()
+        [{'ts': 0, 'n': 1}]
         """
         self._check_input(input)
         try:
@@ -257,7 +251,14 @@ class Operator:
             raise self._error(fault, input, None) from None
 
     def close(self, input: int) -> None:
-        """Promise that the input sends nothing more at all. Closing it again does nothing."""
+        """Promise that the input sends nothing more at all. Closing it again does nothing.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=1, schema=[("ts", "int64")]) as op:
+        ...     op.close(0)
+        ...     list(op)
+        []
+        """
         self._check_input(input)
         self._handle.close(input)
 
@@ -293,7 +294,7 @@ class Operator:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
-        return self._output.batches()
+        yield from self._output.batches()  # which keeps the operator, too
 
     def __aiter__(self) -> AsyncBatches:
         """The same for `async for`: waits without blocking the event loop. User functions run in the loop's thread."""
@@ -334,9 +335,11 @@ class Operator:
         A snapshot holds the positions of the state in it, and they count on after `restore`, so that a feeder need not
         keep offsets of its own. A batch that `add` refused, or that an exception kept from it, does not count.
 
-        >>> op = ps.Operator.restore(query, blob)
-        >>> for i, at in enumerate(op.positions()):
-        ...     op.add(i, tables[i].slice(at))
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=2, schema=[("ts", "int64")]) as op:
+        ...     op.add(0, {"ts": [3, 4]})
+        ...     op.positions()
+        [2, 0]
         """
         if self._taken_before is None:
             raise PystreamError("the snapshot that was restored is of a version without positions; take new ones")
@@ -367,6 +370,13 @@ class Operator:
         Calls that add wait meanwhile; the operator goes on afterwards. The bytes hold pending tuples, open windows and
         rows that are finished and not read. Objects of a `udf` must have `to_bytes()`, and the factory or their class
         `from_bytes(bytes)`.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> with ps.Operator(query, inputs=1, schema=[("ts", "int64")]) as op:
+        ...     op.add(0, {"ts": [3, 4]})
+        ...     blob = op.snapshot()
+        >>> type(blob)
+        <class 'bytes'>
         """
         try:
             return snapshot.take(self)
@@ -386,6 +396,18 @@ class Operator:
         """An operator that goes on where the snapshot was taken, with any design and number of threads.
 
         Bytes that are damaged, or of another query, are refused with a SnapshotError.
+
+        >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
+        >>> rows = pa.table({"ts": [3, 4, 5]})
+        >>> with ps.Operator(query, inputs=1, schema=rows.schema) as op:
+        ...     op.add(0, rows.slice(0, 2))
+        ...     blob = op.snapshot()
+        >>> with ps.Operator.restore(query, blob) as op:
+        ...     for input, position in enumerate(op.positions()):
+        ...         op.add(input, rows.slice(position))
+        ...     op.close(0)
+        ...     op.read().to_pylist()
+        [{'ts': 0, 'n': 3}]
         """
         max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
         saved = snapshot.from_bytes(blob)
@@ -401,11 +423,12 @@ class Operator:
 
     # ---- ending ----
 
-    def end(self) -> None:
+    def end(self, *, discard: bool = False) -> None:
         """End the operator now: its thread, every call that waits on it, and what it holds.
 
-        Finished rows that nobody has read are lost, with a ResourceWarning, unless an exception is on its way. So they
-        are when the `with` block is left, and when the last reference to the operator is dropped.
+        Finished rows that nobody has read are lost, with a ResourceWarning, unless a snapshot has them, an exception is
+        on its way, or `discard` says that nobody wants them. So it is when the `with` block is left, and when the last
+        reference to the operator is dropped.
 
         >>> op = ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), inputs=1, schema=[("ts", "int64")])
         >>> op.end()
@@ -413,7 +436,7 @@ class Operator:
         Traceback (most recent call last):
         pystream.errors.ClosedError: the operator has ended
         """
-        self._end(is_orderly=sys.exc_info()[0] is None)
+        self._end(is_orderly=not discard and sys.exc_info()[0] is None)
 
     def __enter__(self) -> Self:
         return self
@@ -430,6 +453,7 @@ class Operator:
                 lost = self._output.unread(GRACE_S)
         finally:
             self._handle.end()
+        self._if_dropped.detach()
         if lost is not None and any(lost):
             _warn_lost(lost, stacklevel=4)
 

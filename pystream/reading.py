@@ -27,22 +27,23 @@ class Unread(NamedTuple):
     """What nobody has read."""
 
     rows: int = 0  # finished
-    windows: int = 0  # that would be finished soon: every input is closed
+    windows: int = 0  # that would be finished next: every input is closed, and only the reader is missing
 
     def __str__(self) -> str:
         rows = f"{self.rows:,} finished row{'s were' if self.rows != 1 else ' was'}"
         what = rows if self.rows else f"the rows of {self.windows:,} window{'s' if self.windows != 1 else ''} were"
         lost = "is lost" if self.rows == 1 else "are lost"
-        return f"{what} not read and {lost}: read them before the operator ends, with `for batch in op` or `op.read()`"
+        return f"{what} not read and {lost}: read with `for batch in op` or `op.read()`, or `op.end(discard=True)`"
 
 
 class Output:
     """Rows of one operator, for whoever asks first."""
 
-    def __init__(self, handle: _native.Handle, query: Query, plan: Plan, udf: UdfRunner) -> None:
+    def __init__(self, handle: _native.Handle, inputs: int, query: Query, plan: Plan, udf: UdfRunner) -> None:
         self.box: Outbox[pa.RecordBatch] = Outbox("operator")
-        self._handle, self._query, self._plan, self._udf = handle, query, plan, udf
+        self._handle, self._inputs, self._query, self._plan, self._udf = handle, inputs, query, plan, udf
         self._kept = 0  # rows in the box that count as not taken: a snapshot took them out before they were asked for
+        self._saved: list[tuple[int, int, int]] | None = None  # what the latest snapshot has of the inputs
 
     def poll(self) -> list[pa.RecordBatch]:
         """What is finished now."""
@@ -165,14 +166,26 @@ class Output:
         staged = stage.num_rows if stage is not None and not self.box.is_held else 0
         return int(staged + sum(batch.num_rows for batch in self.box.waiting()))
 
+    def mark_saved(self) -> None:
+        """There is a snapshot of the state as it is now."""
+        self._saved = self._given()
+
+    def _given(self) -> list[tuple[int, int, int]]:
+        """What each input has been given."""
+        inputs = map(self._handle.input_stats, range(self._inputs))
+        return [(one["tuples_in"], one["latest"], one["closed"]) for one in inputs]
+
     def unread(self, grace_s: float = 0) -> Unread:
-        """What is lost if the operator ends now, as far as it can still be read."""
+        """What is lost if the operator ends now: it could still be read, and no snapshot has it."""
         try:
+            if self._saved is not None and self._saved == self._given():
+                return Unread()
             is_closed = self._handle.stall()["input"] < 0
             state = self._first_rows(grace_s if is_closed else 0)
-            rows = state["rows"] + self._rows_at_hand()
-            to_come = is_closed and not state["over"]
-            return Unread(rows, self._handle.stats()["windows"] if to_come else 0)
+            rows = state["rows"] + max(0, self._rows_at_hand() - self._kept)
+            # Unless it waits for a reader, it may have put out its last window and not counted it out yet.
+            waits = is_closed and state["full"]
+            return Unread(rows, self._handle.stats()["windows"] if waits else 0)
         except ClosedError:
             return Unread()
 

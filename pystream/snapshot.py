@@ -236,7 +236,9 @@ def _take(op: Operator) -> bytes:
     try:
         op._handle.pause()
         op._output.gather()
-        return to_bytes(_of(op))
+        blob = to_bytes(_of(op))
+        op._output.mark_saved()
+        return blob
     finally:
         op._handle.resume()
 
@@ -354,6 +356,7 @@ def put(op: Operator, snapshot: Snapshot) -> None:
             raise SnapshotError(f"the snapshot is damaged: input {i}: {error}") from error
     op._before = {"tuples_in": snapshot.tuples_in - _rows(snapshot.inputs), "rows_out": snapshot.rows_out}
     op._taken_before = _taken_before(snapshot)
+    op._output.mark_saved()
 
 
 def _rows(inputs: list[Input]) -> int:

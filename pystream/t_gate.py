@@ -70,7 +70,10 @@ class TGate:
     def insert_tuples(self, ts: npt.ArrayLike, payloads: Iterable[Any], input: int) -> None:
         """Add a tuple per timestamp to an input, all of them or, if anything is wrong with one, none.
 
+        >>> gate = ps.TGate(inputs=1)
         >>> gate.insert_tuples([3, 3, 4], ["a", "b", "c"], input=0)
+        >>> gate.get_ready_tuples(10)
+        [(3, 0, 'a'), (3, 0, 'b'), (4, 0, 'c')]
         """
         times, each = timestamps(ts), list(sound_items(payloads, "payloads"))
         if len(times) != len(each):

@@ -95,7 +95,11 @@ class WHive:
     ) -> None:
         """Add a tuple per row: all of them or, if anything is wrong with one, none.
 
+        >>> hive = ps.WHive(ps.Window(size=10), ps.sum("value"), threads=1)
         >>> hive.update_windows_batch([3, 3, 4], ["a", "b", "a"], [1, 2, 3], thread=0)
+        >>> hive.close(0)
+        >>> hive.get_next_winset()
+        (0, {'a': 4, 'b': 2})
         """
         which = in_range("thread", thread, 0, self.threads - 1)
         times = timestamps(ts)

@@ -60,7 +60,7 @@ def test_end(design: str) -> None:
     op = slow_operator(design)
     thread = feeding(op)
     wait_for_windows(op)
-    op.end()
+    op.end(discard=True)
     thread.join()
 
 
@@ -87,7 +87,7 @@ def test_snapshot(design: str) -> None:
     thread = feeding(op)
     wait_for_windows(op)
     blob = op.snapshot()
-    op.end()
+    op.end(discard=True)  # the feeder may have closed it since
     thread.join()
     with ps.Operator.restore(op.query, blob, "sliced") as after:
         after.close(0)
@@ -135,6 +135,7 @@ def test_a_day_by_a_millisecond_with_slices() -> None:
         op.add(0, pa.record_batch({"ts": [datetime(2020, 1, 1)], "x": [1.0]}, schema))  # noqa: DTZ001 - without a zone
         op.close(0)
         assert next(iter(op)).column("n")[0].as_py() == 1
+        op.end(discard=True)  # the other 86,399,999 windows
 
 
 def test_user_functions_have_no_other_design() -> None:
@@ -169,6 +170,7 @@ def test_slices() -> None:
     with ps.Operator.restore(query, blob, max_pending=1000) as after:
         got += [row["ts"] for batch in itertools.islice(after, 5) for row in batch.to_pylist()]
         assert after.stats()["windows_open"] > 0
+        after.end(discard=True)
     assert got == list(range(LATE - 2**40 + 1, LATE - 2**40 + 1 + len(got)))
 
 

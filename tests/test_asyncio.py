@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pystream as ps
+from pystream.reading import Output
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 COUNT = ps.Query(ps.Window(10), "k", {"n": ps.count()})
@@ -77,8 +78,8 @@ async def collect(op: ps.Operator, into: list) -> None:
 def test_the_loop_turns_while_a_task_waits_and_nobody_polls(monkeypatch):
     """One look before waiting, one after the wake-up."""
     takes = []
-    take = ps.Operator._take
-    monkeypatch.setattr(ps.Operator, "_take", lambda op, ms: takes.append(ms) or take(op, ms))
+    take = Output.take
+    monkeypatch.setattr(Output, "take", lambda output, ms: takes.append(ms) or take(output, ms))
 
     async def scenario():
         with ps.Operator(COUNT, 1, SCHEMA) as op:

@@ -184,6 +184,26 @@ class IteratingUser(Iterating):
     query, design = USER, "mq"
 
 
+class Tabling(Reading):
+    """`read`: a table is made of the rows on their way to the caller."""
+
+    def act(self) -> None:
+        while (rows := self.op.read()) is not None:
+            self.got.append(rows)
+
+
+class TablingUser(Tabling):
+    query = USER
+
+
+class TablingAside(PollingAside):
+    def act(self) -> None:
+        self.op.snapshot()
+        for i in range(2):
+            self.op.close(i)
+            self.got.append(self.op.read(timeout=0))
+
+
 class AsyncIterating(Reading):
     """The last rows come while the task waits."""
 
@@ -627,9 +647,10 @@ class CombiningParcels(CombiningAdds):
 
 
 SCENES = [
-    Polling, PollingUser, PollingAside, Iterating, IteratingUser, AsyncIterating, Adding, AddingUser, AddingFull,
-    Promising, Saving, SavingUser, SavingThreads, Restoring, RestoringUser, Aggregating, Gate, GateReading, Hive,
-    HiveAdding, Folding, FoldingAll, FoldingPacked, Combining, CombiningPacked, CombiningAdds, CombiningParcels,
+    Polling, PollingUser, PollingAside, Iterating, IteratingUser, Tabling, TablingUser, TablingAside, AsyncIterating,
+    Adding, AddingUser, AddingFull, Promising, Saving, SavingUser, SavingThreads, Restoring, RestoringUser, Aggregating,
+    Gate, GateReading, Hive, HiveAdding, Folding, FoldingAll, FoldingPacked, Combining, CombiningPacked, CombiningAdds,
+    CombiningParcels,
 ]  # fmt: skip
 
 

@@ -371,6 +371,7 @@ def test_abandoned_operators_leave_nothing(design, nothing_left):
     gc.collect()
 
 
+@pytest.mark.filterwarnings("ignore:.*not read:ResourceWarning")  # of those that are dropped
 @pytest.mark.parametrize("operators", [20, pytest.param(200, marks=pytest.mark.deep)])
 def test_many_operators_opened_and_dropped_leave_nothing(design, operators, nothing_left):
     for i in range(operators):

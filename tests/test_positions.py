@@ -122,6 +122,7 @@ def test_a_snapshot_has_the_positions_of_its_own_state(design, nothing_left):
                 break
         for t in threads:
             t.join()
+        assert pa.Table.from_batches(read + list(op)).combine_chunks() == whole
     for blob, before in moments[:: max(len(moments) // 4, 1)]:
         with ps.Operator.restore(COUNT, blob, design="runs") as op:
             assert pa.Table.from_batches(before + rest(op)).combine_chunks() == whole

@@ -146,7 +146,7 @@ def fed(rows: int = 3) -> ps.Operator:
     return finished(op, rows)
 
 
-LOST = r"^3 finished rows were not read and are lost: read them .* `for batch in op` or `op\.read\(\)`$"
+LOST = r"^3 finished rows were not read and are lost: read with `for batch in op` or `op\.read\(\)`, or `op\.end"
 
 
 def test_leaving_the_block_with_finished_rows_warns_where_it_is_left():
@@ -169,10 +169,44 @@ def test_dropping_the_last_reference_warns():
         operators.clear()
 
 
-def test_rows_that_a_snapshot_put_aside_count():
+@pytest.mark.filterwarnings("error")
+def test_what_a_snapshot_has_is_not_lost(design):
+    """Finished rows, and windows that would be finished soon."""
+    op, taken = full(design)
+    op.close(0)
+    blob = op.snapshot()
+    op.end()
+    ps.Operator.restore(COUNT, blob).end()  # the blob is still there
+    with ps.Operator.restore(COUNT, blob) as op:
+        assert sum(batch.num_rows for batch in op) == taken
+
+
+def test_rows_on_their_way_when_a_read_failed_count(monkeypatch):
+    op = fed()
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(op._plan, "typed", no_memory)
+        op.read()
+    assert op.stats()["rows_unread"] == 3
+    with pytest.warns(ResourceWarning, match=LOST):
+        op.end()
+
+
+def no_memory(_rows):
+    raise MemoryError
+
+
+def test_what_came_after_the_snapshot_is_lost():
     op = fed()
     op.snapshot()
-    with pytest.warns(ResourceWarning, match=LOST):
+    op.add(0, {"ts": [4, 5]})
+    finished(op, 5)
+    with pytest.warns(ResourceWarning, match="^2 finished rows were not read"):
+        op.end()
+    op = fed()
+    op.snapshot()
+    op.close(0)
+    finished(op, 4)
+    with pytest.warns(ResourceWarning, match="^1 finished row was not read"):
         op.end()
 
 
@@ -181,8 +215,9 @@ def test_one_row_is_one():
         fed(1).end()
 
 
-def test_closed_inputs_and_nobody_reads(design):
+def test_closed_inputs_and_nobody_reads(design, monkeypatch):
     """What the README once showed: `poll` right after `close` gives nothing yet, and the block is left."""
+    monkeypatch.setattr("pystream.operator.GRACE_S", 60.0)  # however slow the machine
     op = operator(design)
     op.add(0, {"ts": [1, 2]})
     op.close(0)
@@ -236,6 +271,29 @@ def test_no_warning_when_user_code_has_ended_it():
     op.add(0, {"ts": [1, 2, 3]})
     with pytest.raises(ps.UdfError):
         op.read()
+    op.end()
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_warning_when_nobody_wants_them():
+    fed().end(discard=True)
+    with fed() as op:
+        op.end(discard=True)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_iterator_keeps_the_operator():
+    batches = iter(fed())
+    gc.collect()
+    assert next(batches).num_rows == 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_warning_when_it_was_cancelled():
+    """As `aggregate` does when it is left half-way: nobody wants the rows."""
+    op = fed()
+    op._handle.cancel()
+    assert op.stats()["rows_unread"] == 0
     op.end()
 
 
@@ -308,6 +366,19 @@ def test_unread_rows_are_a_reason_and_all_errors_say_so(design):
         op.close(0)
         assert sum(batch.num_rows for batch in op) == taken
         assert op.explain_stall() is None
+
+
+def test_rows_that_hold_nothing_back_are_no_stall(design):
+    """As many as fit, and no more will come."""
+    with operator(design, max_pending=PENDING) as op:
+        op.add(0, {"ts": list(range(PENDING))})
+        op.close(0)
+        for _ in patience():
+            if op._handle.unread()["over"]:
+                break
+        assert op.stats()["rows_unread"] == PENDING
+        assert op.explain_stall() is None
+        assert op.read().num_rows == PENDING
 
 
 @pytest.mark.parametrize("design", [d for d in DESIGNS if d not in UNORDERED_DESIGNS])

@@ -177,7 +177,7 @@ def measure(setup: Setup, workload: Workload, rate: float | None, phases: Phases
             time.sleep(phases.cool_down)
         finally:
             stop.set()
-            op.end()
+            op.end(discard=True)
             for thread in threads:
                 if thread.ident is not None:
                     thread.join()

@@ -1,9 +1,11 @@
 """pystream on Spark: make data, prepare it, aggregate it, on one machine or many.
 
 >>> from pystream.spark import aggregate, generate, session
->>> spark = session()
->>> generate(spark, "EC", path, streams=4, tuples=10_000_000, seed=1)
->>> aggregate(spark.read.parquet(path), query, stream="stream", position="position").show()
+>>> spark = session("local[2]")
+>>> generate(spark, "EC", f"{folder}/readings", streams=2, tuples=1000, seed=1)
+>>> query = ps.Query(ps.Window(60), key="meter", aggregates={"n": ps.count(), "first": ps.first("cons")})
+>>> aggregate(spark.read.parquet(f"{folder}/readings"), query, stream="stream", position="position").columns
+['ts', 'meter', 'n', 'first']
 
 Needs the extra `spark` (pip install "pystream-core[spark]") and Java 17 or newer.
 """

@@ -77,6 +77,11 @@ def aggregate_files(
     in the order of paths, for a stream, with its rows in their order.
 
     Files must not change meanwhile: a task that finds one missing, changed or unreadable fails with its name.
+
+    >>> generate(spark, "EC", f"{folder}/readings", streams=2, tuples=1000)
+    >>> query = ps.Query(ps.Window(3600), key=None, aggregates={"n": ps.count()})
+    >>> aggregate_files(spark, query, f"{folder}/readings").agg({"n": "sum"}).collect()
+    [Row(sum(n)=1000)]
     """
     order = order_columns(query, stream, position)
     source, pieces = look(query, path, order, format, filesystem)

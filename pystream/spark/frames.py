@@ -52,6 +52,19 @@ def aggregate(
       frontier (windows up to here are finished; -1: none yet).
 
     What is still open when a query stops is in its checkpoint: a restart goes on with it, `finish` gives it out.
+
+    >>> rows = [(1, 0, "x"), (7, 0, "x"), (3, 1, "y"), (12, 1, "y")]
+    >>> df = spark.createDataFrame(rows, ["ts", "stream", "meter"])
+    >>> query = ps.Query(ps.Window(10), key="meter", aggregates={"n": ps.count()})
+    >>> aggregate(df, query, stream="stream").orderBy("ts", "meter").show()
+    +---+-----+---+
+    | ts|meter|  n|
+    +---+-----+---+
+    |  0|    x|  2|
+    |  0|    y|  1|
+    | 10|    y|  1|
+    +---+-----+---+
+    <BLANKLINE>
     """
     if df.isStreaming:
         return streaming.aggregate(df, query, stream, position, streams, late, shards, metrics)

@@ -44,6 +44,10 @@ def generate(
     Columns: ts, stream, position (within the stream), and those of the data set. `path` is a folder or a URI that
     pyarrow can open on the driver and on every executor. The bytes follow from the arguments alone. If it fails, on a
     full disk for instance, no file is there, and it can be called again.
+
+    >>> generate(spark, "EC", f"{folder}/readings", streams=2, tuples=1000, seed=1)
+    >>> spark.read.parquet(f"{folder}/readings").columns
+    ['ts', 'stream', 'position', 'meter', 'cons']
     """
     whole = DataSet(dataset, streams, tuples, seed, span_s)
     check_empty(str(path))

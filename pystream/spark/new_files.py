@@ -64,6 +64,12 @@ def aggregate_new_files(
     `options` are those of Spark's file source: `maxFilesPerTrigger=4`, `pathGlobFilter="*.parquet"`. It takes files in
     the order of their times of change, each once, so a file has to be whole when it appears: write it elsewhere, then
     move it. A file is read by one task. One that is missing, changed or unreadable fails the query with its name.
+
+    >>> generate(spark, "EC", f"{folder}/readings", streams=2, tuples=1000)
+    >>> query = ps.Query(ps.Window(60), key=None, aggregates={"n": ps.count()})
+    >>> windows = aggregate_new_files(spark, query, f"{folder}/readings", streams=2)
+    >>> windows.isStreaming, windows.columns
+    (True, ['ts', 'n'])
     """
     if {FILE, ROW} & {stream, position}:
         raise ValueError(f"{FILE!r} and {ROW!r} are for aggregate_files: files that are still to come have no number")

@@ -42,6 +42,13 @@ def prepare(
     Rows are dropped, and counted, when the timestamp is missing, unreadable or before 1970, when a column of `require`
     is null, or when the same row came before. Rows of one stream with equal timestamps are put in the order of their
     contents, so the result does not depend on how `df` is partitioned.
+
+    >>> raw = spark.createDataFrame([("2024-01-01T00:00:09", "x"), ("some day", "y")], ["time", "meter"])
+    >>> prepared = prepare(raw, ts="time", stream="meter", streams=1)
+    >>> print(prepared)
+    1 rows dropped: 1 with unreadable timestamp
+    >>> prepared.rows.columns
+    ['ts', 'stream', 'position', 'meter']
     """
     columns = [c for c in df.columns if c != ts]
     seconds = _seconds(df, ts, format)

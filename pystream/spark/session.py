@@ -43,6 +43,10 @@ def session(master: str = "local[*]", app: str = "pystream", **settings: str) ->
     Any other session works with pystream too: this one only takes care of what goes wrong most often (which Java, which
     Python in the workers, the log). Settings are Spark's own, with underscores for dots:
     `session(spark_sql_shuffle_partitions="4")`.
+
+    >>> spark = session("local[2]")
+    >>> spark.range(3).count()
+    3
     """
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra

@@ -28,7 +28,12 @@ OPTIONS = {"dataset": "EC", "streams": "4", "tuples": "1000000", "seed": "1", "s
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format "pystream" known to a session."""
+    """Make the format "pystream" known to a session.
+
+    >>> register(spark)
+    >>> spark.read.format("pystream").option("dataset", "EC").option("tuples", 1000).load().count()
+    1000
+    """
     spark.dataSource.register(PystreamSource)
 
 

@@ -188,7 +188,14 @@ def finish(started: StreamingQuery | str, query: Query, spark: SparkSession | No
     twice: the checkpoint of a finished query cannot be started any more. Do not write the rows into the folder of a
     file sink, whose log would hide them:
 
-    >>> finish(started, query).write.mode("overwrite").parquet("rest")
+    >>> generate(spark, "EC", f"{folder}/readings", streams=2, tuples=1000)
+    >>> query = ps.Query(ps.Window(3600), key=None, aggregates={"n": ps.count()})
+    >>> windows = aggregate_new_files(spark, query, f"{folder}/readings", streams=2)
+    >>> writer = windows.writeStream.format("parquet").option("path", f"{folder}/windows")
+    >>> started = writer.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start()
+    >>> finish(started, query).write.mode("overwrite").parquet(f"{folder}/rest")
+    >>> spark.read.parquet(f"{folder}/windows", f"{folder}/rest").agg({"n": "sum"}).collect()
+    [Row(sum(n)=1000)]
     """
     session = spark or SparkSession.getActiveSession()
     if session is None:
