@@ -249,7 +249,8 @@ static int64_t take_block(const run_gate *g, run_reader *r, tournament_rank prom
   for (int32_t i = 0; i < g->inputs; i++) {
     run_cursor *c = &r->cursor[i];
     if (tournament_rank_of(r->position.score[i], i) > promise) continue;
-    int64_t most = (int64_t)tournament_rank_score(promise) - (i <= tournament_rank_number(promise) ? 1 : 2);
+    uint64_t below = i <= tournament_rank_number(promise) ? 1 : 2; /* unsigned: the promise may be 2^63 */
+    int64_t most = (int64_t)(tournament_rank_score(promise) - below);
     int64_t n = block_merge_add(&r->merge, i, c->head, c->stop - c->head, most, has_ties(r, i));
     r->share[i] = (run_slice){i, c->at->owner, c->at->ts, c->head - c->at->ts, n};
     c->head += n;

@@ -191,6 +191,7 @@ def test_float_sums_and_means_are_rounded_once(design):
         assert (row["sum"], row["avg"]) == (math.fsum(group), float(mean))
 
 
+@pytest.mark.usual_sizes  # it is about large pages; what a sanitizer keeps back would count too
 def test_results_hold_little_more_than_they_need():
     """A column of some size is made in two megabytes at once; what it has left over must not stay with the result."""
     status = Path("/proc/self/status")
