@@ -10,6 +10,7 @@
 #include "arrow_batch.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,15 @@ static bool pause_all(ps_operator *op) {
   return code == PS_OK;
 }
 
-/* Snapshots, one after the other, until the operator is done with or cancelled. */
+/* What is added, merged and put out; never less than before. */
+static int64_t progress(ps_operator *op) {
+  ps_stats s;
+  ps_operator_stats(op, &s);
+  return 2 * s.tuples_in - s.pending + s.rows_out;
+}
+
+/* Snapshots, one after the other, until the operator is done with or cancelled. In between something has to happen:
+ * locks are not fair, and whoever takes all of them without a rest keeps the others waiting. */
 static void *save(void *argument) {
   saver *run = argument;
   while (!atomic_load(&run->done) && pause_all(run->op)) {
@@ -84,7 +93,9 @@ static void *save(void *argument) {
     drop(ps_operator_save_windows(run->op, &out), &out);
     drop(ps_operator_save_slices(run->op, &out, &start_next), &out);
     for (int32_t i = 0; i < run->inputs; i++) drop(ps_operator_save_pending(run->op, i, &out), &out);
+    int64_t before = progress(run->op);
     ps_operator_resume(run->op);
+    while (!atomic_load(&run->done) && progress(run->op) == before) sched_yield();
   }
   return NULL;
 }
