@@ -38,10 +38,10 @@ def within(seconds: float, call) -> bool:
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         call()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        time.sleep(0)  # what came at the last moment is raised here at the latest
     except KeyboardInterrupt:
         return True
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
     return False
 
 

@@ -210,6 +210,7 @@ def run_episode(seed: int) -> None:
     record("add to an operator that nobody reads", tried=late, survived=late, lost=0, where=HERE)
 
 
+@pytest.mark.full
 def test_for_an_episode():
     run_episode(1)
 

@@ -72,7 +72,8 @@ def test_the_inputs_that_are_kept(name, harnesses, tmp_path):
     assert done.returncode == 0, said(done, tmp_path)
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.full
+@pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_new_inputs(name, seed, harnesses, tmp_path):
     done = fuzz(harnesses.build(name), tmp_path, f"-seed={seed}", f"-runs={RUNS[name]}")

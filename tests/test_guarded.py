@@ -11,8 +11,10 @@ from guard import assert_passes
 
 from pystream.operator import DESIGNS
 
+SHOWN = ("sliced", "mq")  #: the designs that run without --full
+
 EXTREMES = [
-    *(f"test_designs and {design}]" for design in DESIGNS),
+    *(pytest.param(f"test_designs and {d}]", marks=[] if d in SHOWN else pytest.mark.full) for d in DESIGNS),
     "test_snapshot or test_partials",
     "test_w_hive",
     "test_t_gate",
@@ -20,7 +22,7 @@ EXTREMES = [
 OVERLAP = [
     "test_end or test_count",
     "test_snapshot",
-    "test_interrupted_aggregate",
+    pytest.param("test_interrupted_aggregate", marks=pytest.mark.full),
     "test_refusal or test_a_day or test_user",
     "test_slices or test_partials or test_w_hive",
 ]

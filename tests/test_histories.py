@@ -96,11 +96,12 @@ def short_rounds(recorder, structure, rounds, seed) -> Counter:
     return seen
 
 
+@pytest.mark.parametrize("rounds", [100, pytest.param(300, marks=pytest.mark.full)])
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_short_histories_of_c_threads(structure, recorder):
-    seen = short_rounds(recorder, structure, 300, seed=1)
+def test_short_histories_of_c_threads(structure, rounds, recorder):
+    seen = short_rounds(recorder, structure, rounds, seed=1)
     if "shaken" in str(recorder):
-        assert seen["overlap"] > 300, seen
+        assert seen["overlap"] > rounds, seen
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)

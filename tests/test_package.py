@@ -36,6 +36,7 @@ def wheel(tmp_path_factory) -> Path:
     return next(folder.glob("*.whl"))
 
 
+@pytest.mark.full
 def test_a_wheel_built_from_the_sdist_works(wheel, tmp_path):
     assert re.fullmatch(r"pystream_core-[\d.]+-cp311-abi3-.*\.whl", wheel.name)
     with zipfile.ZipFile(wheel) as archive:
@@ -48,6 +49,7 @@ def test_a_wheel_built_from_the_sdist_works(wheel, tmp_path):
     assert out == f"{tmp_path / 'pystream' / '__init__.py'} [2, 1]\n"
 
 
+@pytest.mark.full
 def test_python_started_in_the_source_tree_finds_the_extension(wheel, tmp_path):
     """`pip install .` and then `python` in the clone: the folder hides the installed package, but not its extension."""
     with zipfile.ZipFile(wheel) as archive:

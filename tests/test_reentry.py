@@ -230,8 +230,8 @@ def test_ctrl_c_while_no_input_sends_anything():
 
 def test_leaving_early_ends_the_readers():
     def endless():
-        for ts in range(10**9):
-            yield pa.RecordBatch.from_pydict({"ts": [ts]})
+        for ts in range(0, 10**12, 1000):
+            yield pa.RecordBatch.from_pydict({"ts": list(range(ts, ts + 1000))})
 
     before = threading.active_count()
     query = ps.Query(ps.Window(1), None, {"n": ps.count()})

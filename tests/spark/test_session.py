@@ -28,6 +28,7 @@ def test_a_partition_for_each_core(master, partitions):
 
 
 @pytest.mark.spark
+@pytest.mark.full
 def test_files_have_checksums(spark, tmp_path):
     """A byte of the user's file that changed on the disk is an error, and not another value."""
     spark.range(1000).repartition(1).write.csv(str(tmp_path / "out"))

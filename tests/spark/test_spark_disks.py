@@ -124,7 +124,7 @@ def test_prepare(fault, disk, spark):
 
 
 @pytest.mark.parametrize("fault", ["full", pytest.param("read-only", marks=pytest.mark.deep)])
-@pytest.mark.parametrize("where", ["out", "checkpoint"])
+@pytest.mark.parametrize("where", ["out", pytest.param("checkpoint", marks=pytest.mark.full)])
 def test_streaming(where, fault, disk, spark, tmp_path):
     """A query that has committed micro-batches fails, and goes on from the last of them: each row once."""
     from pystream.spark import finish  # noqa: PLC0415

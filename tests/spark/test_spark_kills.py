@@ -42,7 +42,7 @@ PATIENCE_S = 1200
 @pytest.mark.parametrize(
     ("kills", "who"),
     [
-        (2, "spark"),
+        pytest.param(2, "spark", marks=pytest.mark.full),
         pytest.param(20, "spark", marks=pytest.mark.deep),
         pytest.param(20, "executors", marks=pytest.mark.deep),
     ],
