@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import struct
 import weakref
@@ -116,6 +117,27 @@ def _raise_if_broken(code: int) -> None:
         raise errors.PystreamError("the system refused to start a thread")
 
 
+#: Operators that may have threads. No callback takes them out: an interrupt in one would be swallowed.
+_handles: set[weakref.ref[Handle]] = set()
+
+#: More than these, and the dead ones are taken out.
+_HANDLES_MANY = 256
+
+
+def _end_at_exit(handle: Handle) -> None:
+    _handles.add(weakref.ref(handle))
+    if len(_handles) > _HANDLES_MANY:
+        _handles.difference_update([one for one in tuple(_handles) if one() is None])
+
+
+@atexit.register
+def _end_all() -> None:
+    """Let no thread of ours run on while Python is taken down."""
+    for one in tuple(_handles):
+        if (handle := one()) is not None:
+            handle.end()
+
+
 class Handle:
     """An operator in C. Calls release the GIL, and any thread may make any call at any time.
 
@@ -149,7 +171,7 @@ class Handle:
         self._operator = _made(lib.ps_operator_new, lib.ps_operator_free, "ps_operator", *arguments)
         self._pid = os.getpid()
         self._ended = False
-        weakref.finalize(self, lib.ps_operator_end, self._operator)  # at exit too
+        _end_at_exit(self)
         self.resume = partial(lib.ps_operator_resume, self._operator)
         self.unwatch = partial(lib.ps_operator_unwatch, self._operator)
         self.cancel = partial(lib.ps_operator_cancel, self._operator)

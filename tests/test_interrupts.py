@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from types import FunctionType
 from typing import ClassVar
@@ -736,6 +737,19 @@ def test_a_batch_that_arrow_cannot_import_is_not_lost(monkeypatch):
     run.act()
     run.rest()
     run.end()
+
+
+def test_an_operator_that_was_ended_is_dropped_without_callbacks(monkeypatch):
+    """An interrupt in a callback of a weak reference is swallowed, and what it was to free is not."""
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(weakref.finalize, "__call__", interrupted)
+    with ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), 1, [("ts", "int64")]) as op:
+        op.add(0, {"ts": [1, 2]})
+    del op
+    gc.collect()
 
 
 # ---- real signals ----
