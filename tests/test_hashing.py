@@ -186,7 +186,6 @@ for shape, change in SHAPES.items():
 """
 
 
-@pytest.mark.full
 def test_results_do_not_depend_on_the_seed():
     """Every design, snapshots that others go on from, parcels of folds: the same bytes."""
     site = ["-S"] if sys.flags.no_site else []  # as builds.py has it

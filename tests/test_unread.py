@@ -411,3 +411,11 @@ def test_a_call_that_waits_for_a_reader_goes_on_once_there_is_one(design):
         assert op.explain_stall().reason == "unread output"
         assert sum(rows.num_rows for rows in iter(op.read, None)) == taken + 1
         adder.join()
+
+
+@pytest.mark.parametrize("wait_ms", [0, 60_000])
+def test_nothing_waits_for_the_reader_of_a_cancelled_operator(wait_ms):
+    """Nor does the question wait."""
+    with ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), 1, [("ts", "int64")]) as op:
+        op._handle.cancel()
+        assert op._handle.unread(wait_ms) == {"rows": 0, "full": 0, "over": 1}
