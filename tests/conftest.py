@@ -35,9 +35,9 @@ def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--deep"):
         return "pystream: all tests and their long versions (--deep): hours"
     if config.getoption("--full"):
-        return "pystream: everything that CI runs (--full): about 15 minutes, with -n 2 about 10"
+        return "pystream: everything that CI runs (--full): about 18 minutes on two quiet cores"
     return (
-        "pystream: a part of every ring, about 5 minutes. --full adds what CI runs besides (all models, builds with "
+        "pystream: a part of every ring, about 6 minutes on two quiet cores. --full adds what CI runs besides (all models, builds with "
         "sanitizers, coverage, fuzzing), --deep the long versions"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,21 +68,20 @@ def compiler(sanitizer: str, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def build(request, tmp_path_factory):
-    """Compiles a driver against the core, built once per sanitizer."""
-    folder = tmp_path_factory.mktemp(request.param)
-    cc = compiler(request.param, folder)
-    sanitize = f"-DPYSTREAM_SANITIZE={request.param}"
-    run(tool("cmake"), "-S", ROOT / "csrc", "-B", folder, sanitize, f"-DCMAKE_C_COMPILER={cc}")
-    run(tool("cmake"), "--build", folder, "--parallel", "2")
-    flags = [f"-fsanitize={request.param}", "-fno-sanitize-recover=all", "-std=c11", "-D_GNU_SOURCE", "-g"]
+def built(tmp_path_factory):
+    """The core under that sanitizer, built once, as a folder and the command that compiles a driver against it."""
 
-    def driver(name: str) -> Path:
-        source = ROOT / f"tests/stress/{name}.c"
-        run(cc, *flags, "-I", ROOT / "csrc", source, folder / "libcore.a", "-lpthread", "-lm", "-o", folder / name)
-        return folder / name
+    @cache
+    def of(sanitizer: str) -> tuple[Path, list]:
+        folder = tmp_path_factory.mktemp(sanitizer)
+        cc = compiler(sanitizer, folder)
+        sanitize = f"-DPYSTREAM_SANITIZE={sanitizer}"
+        run(tool("cmake"), "-S", ROOT / "csrc", "-B", folder, sanitize, f"-DCMAKE_C_COMPILER={cc}")
+        run(tool("cmake"), "--build", folder, "--parallel", "2")
+        flags = [f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all", "-std=c11", "-D_GNU_SOURCE", "-g"]
+        return folder, [cc, *flags, "-I", ROOT / "csrc", folder / "libcore.a", "-lpthread", "-lm"]
 
-    return driver
+    return of
 
 
 def runs(sanitizer: str) -> list:
@@ -92,8 +92,9 @@ def runs(sanitizer: str) -> list:
     ]
 
 
-@pytest.mark.parametrize(("build", "name"), [*runs("thread"), *runs("address,undefined")], indirect=["build"])
-def test_under_real_threads(name, build):
-    driver = build(name)
+@pytest.mark.parametrize(("sanitizer", "name"), [*runs("thread"), *runs("address,undefined")])
+def test_under_real_threads(sanitizer, name, built):
+    folder, (cc, *flags) = built(sanitizer)
+    run(cc, ROOT / f"tests/stress/{name}.c", *flags, "-o", folder / name)
     for arguments, printed in DRIVERS[name]:
-        assert re.fullmatch(printed, run(driver, *arguments.split()).strip())
+        assert re.fullmatch(printed, run(folder / name, *arguments.split()).strip())
