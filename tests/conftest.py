@@ -37,8 +37,8 @@ def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--full"):
         return "pystream: everything that CI runs (--full): about 18 minutes on two quiet cores"
     return (
-        "pystream: a part of every ring, about 6 minutes on two quiet cores. --full adds what CI runs besides (all models, builds with "
-        "sanitizers, coverage, fuzzing), --deep the long versions"
+        "pystream: a part of every ring, about 6 minutes on two quiet cores. --full adds what CI runs besides (all "
+        "models, builds with sanitizers, coverage, fuzzing), --deep the long versions"
     )
 
 
