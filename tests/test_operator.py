@@ -21,7 +21,7 @@ from memory import with_failing_memory
 from threads import patience, run_together
 
 import pystream as ps
-from pystream import reference
+from pystream import _native, reference
 from pystream.operator import CANNOT, DESIGNS, designs_for
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
@@ -463,6 +463,35 @@ def test_the_interpreter_ends_with_operators_alive(run_python):
     )
     assert child.communicate(timeout=120)[0] == "bye\n"
     assert child.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks Linux for the threads")
+def test_no_thread_runs_on_while_python_is_taken_down(run_python):
+    """What was registered before pystream came runs after it at exit, and finds its threads gone."""
+    child = run_python(
+        f"""
+        import atexit, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        from threads import core_threads, patience
+        @atexit.register
+        def look():
+            for _ in patience():  # the system shows a thread for a moment after it was joined
+                if not core_threads():
+                    break
+            print(core_threads(), "left")
+        import pystream as ps
+        query = ps.Query(ps.Window(10), None, {{"n": ps.count()}})
+        ops = [ps.Operator(query, 1, [("ts", "int64")]) for _ in range(5)]
+        print(core_threads() > 0)
+        """,
+    )
+    assert child.communicate(timeout=120)[0] == "True\n0 left\n"
+
+
+def test_what_is_known_of_operators_for_the_exit_stays_small():
+    for _ in range(3 * _native._HANDLES_MANY):
+        ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), 1, [("ts", "int64")]).end()
+    assert len(_native._handles) <= _native._HANDLES_MANY + 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
