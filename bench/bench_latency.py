@@ -56,6 +56,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bench_t_gate import FLAGS, ROOT, machine, run, spread
+from core_sources import CORE_SOURCES, CSRC
 
 from pystream.evaluation.measure import KEPT_UP, PERCENTILES
 from pystream.evaluation.workload import Schedule, Workload
@@ -133,8 +134,8 @@ class Bench:
 
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self.folder, self.options = folder, options
-        sources = [ROOT / "bench/inject.c", *sorted((ROOT / "csrc").glob("*.c"))]
-        run("cc", *FLAGS, "-I", ROOT / "csrc", *sources, "-lpthread", "-lm", "-o", folder / "inject")
+        sources = [ROOT / "bench/inject.c", *CORE_SOURCES]
+        run("cc", *FLAGS, "-I", CSRC, *sources, "-lpthread", "-lm", "-o", folder / "inject")
         self.workloads = {n: Workload("EC", n, LAP_TUPLES) for n in options.inputs}
 
     def case(self, query: str, inputs: int, threads: int) -> Case:

@@ -18,7 +18,7 @@
  * Prints as JSON: start (ns), seconds, tuples added, rows out, processor time of injectors, reader and output thread,
  * and how often threads gave up the processor. Ends with 1 if windows come out of order.
  */
-#include "base.h"
+#include "base/base.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools import run, tool
+from tools import CORE_SOURCES, run, tool
 
 ROOT = Path(__file__).parent.parent
-C_SOURCES = sorted((ROOT / "csrc").glob("*.c"))
 MODEL_SOURCES = sorted((ROOT / "csrc/model").glob("*.c"))
-C_FILES = [*C_SOURCES, *sorted((ROOT / "csrc").rglob("*.h")), *MODEL_SOURCES, *sorted((ROOT / "tests").rglob("*.c"))]
+C_FILES = [*CORE_SOURCES, *sorted((ROOT / "csrc").rglob("*.h")), *MODEL_SOURCES, *sorted((ROOT / "tests").rglob("*.c"))]
 
 
 def test_ruff():
@@ -33,7 +32,7 @@ def test_clang_format():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("source", C_SOURCES, ids=lambda path: path.name)
+@pytest.mark.parametrize("source", CORE_SOURCES, ids=lambda path: path.name)
 def test_clang_tidy(source):
     run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc", cwd=ROOT)
 

@@ -18,7 +18,7 @@ from pystream.whole_file import whole_file, write_whole
 
 OPTIONS = ["-O1", "-std=c11", "-fPIC", "-fvisibility=hidden", "-UNDEBUG"]
 DEFINES = ["-DPYSTREAM_MODEL", "-DPYSTREAM_SMALL", "-D_GNU_SOURCE", "-D_DARWIN_C_SOURCE", "-DPy_LIMITED_API=0x030b0000"]
-PRELUDE = '#include "base.h"\n#include "model/model.h"\n'
+PRELUDE = '#include "base/base.h"\n#include "model/model.h"\n'
 NEEDS = "needs a C compiler and Python's headers (on Debian: apt-get install gcc libc6-dev python3-dev)"
 
 
@@ -42,8 +42,8 @@ def build(csrc: Path, folder: Path) -> Library:
     side, and what other processes see is whole.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [path for path in sorted(csrc.glob("*.c")) if path.name != "memory.c"]
-    sources += [*sorted((csrc / "model").glob("*.c")), _border(csrc, folder)]
+    own = csrc / "base/memory.c"  # model/blocks.c takes its place
+    sources = [*(path for path in sorted(csrc.glob("*/*.c")) if path != own), _border(csrc, folder)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(lambda source: _compile(csrc, source, folder), sources))
     names = "".join(path.name for path in objects)

@@ -26,7 +26,7 @@ MODULES = {
     "pane_hive": ("PaneHive", "Reclaim"),  # slabs go back to their input as T-Gate's do
     "queue": ("MSQueue", "Operator"),
     "doorbell": ("Operator",),
-    "ledger": ("Operator", "Watch"),  # the subject tells the passer of rows as sliced does
+    "ledger": ("Operator", "WakeMarks"),  # the subject tells the passer of rows as sliced does
 }
 #: How many labels with a shared access the programs meet, at least.
 SEEN_MIN = {
