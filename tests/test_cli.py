@@ -131,7 +131,7 @@ def test_python_m():
 
 
 def test_command_that_cannot_be_imported(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pystream.check.command", None)
+    monkeypatch.setitem(sys.modules, "pystream.cli.check", None)
     assert "check" in run("--help").stdout
     assert run("check", exit_code=1).stderr.count("\n") == 1
 

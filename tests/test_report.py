@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 import pystream as ps
-from pystream.check import manifest
 from pystream.cli import main
 from pystream.cli import report as command
 from pystream.cli.doctor import Finding
@@ -24,6 +23,7 @@ from pystream.report.chart import Bar, bars
 from pystream.report.gather import Bug, Same
 from pystream.report.html import Markup, element, table
 from pystream.report.page import Material, page
+from pystream.verify.tlc import manifest
 
 SPREAD = {"median": 2e6, "low": 1e6, "high": 3e6, "rounds": [1e6, 2e6, 3e6]}
 POINT = {"query": "k-OI", "inputs": 4, "design": "sliced", "share": 0.8, "rate": 1.5e6, "sustained": True}

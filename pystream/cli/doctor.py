@@ -22,9 +22,9 @@ import click
 from rich.text import Text
 
 import pystream as ps
-from pystream.check import CheckError
-from pystream.check.java import JAR_VARIABLE, find_jar
 from pystream.cli.console import progress, stdout, table
+from pystream.verify.tlc import CheckError
+from pystream.verify.tlc.java import JAR_VARIABLE, find_jar
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,9 +18,9 @@ from pystream.report.chart import Bar, bars
 from pystream.report.html import Markup, element, folded, table, text
 
 if TYPE_CHECKING:
-    from pystream.check.manifest import Model
     from pystream.cli.doctor import Finding
     from pystream.report.gather import Bug, Same
+    from pystream.verify.tlc.manifest import Model
 
 #: The designs that are ours.
 OURS = ("auto", "sliced", "runs")
