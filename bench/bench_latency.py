@@ -57,8 +57,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from bench_t_gate import FLAGS, ROOT, machine, run, spread
 
-from pystream.evaluation.measure import KEPT_UP, PERCENTILES
-from pystream.evaluation.workload import Schedule, Workload
+from pystream.lab.evaluation.measure import KEPT_UP, PERCENTILES
+from pystream.lab.evaluation.workload import Schedule, Workload
 from pystream.queries import PAPER
 from pystream.whole_file import write_whole
 

@@ -18,8 +18,8 @@ from click.testing import CliRunner
 import pystream as ps
 from pystream import reference
 from pystream.cli import COMMANDS, console, demo, doctor, load, main
+from pystream.data.sample import DAY_S, smart_meters
 from pystream.queries import PAPER
-from pystream.sample import DAY_S, smart_meters
 
 SMALL = ["--tuples", "2000", "--inputs", "3"]
 

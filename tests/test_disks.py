@@ -18,10 +18,10 @@ from test_report import EVALUATION
 
 from pystream.cli import bench, main
 from pystream.cli import report as report_module
+from pystream.data.sample import smart_meters
 from pystream.errors import PystreamError
+from pystream.lab.report.facts import Same
 from pystream.queries import PAPER
-from pystream.report.gather import Same
-from pystream.sample import smart_meters
 from pystream.verify.tlc import update
 from pystream.verify.tlc.manifest import MANIFEST, find_spec, load
 from pystream.whole_file import check_writable, whole_file, write_whole

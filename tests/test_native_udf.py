@@ -20,8 +20,8 @@ from memory import with_failing_memory
 
 import pystream as ps
 from pystream import _native, functions, reference
+from pystream.data.sample import smart_meters
 from pystream.operator import DESIGNS, UNORDERED_DESIGNS
-from pystream.sample import smart_meters
 
 DECLARATIONS = """
 int32_t {0}_process(void *, int64_t, const uint64_t *, const uint8_t *);

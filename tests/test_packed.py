@@ -21,9 +21,9 @@ from test_partials import ORDER, TYPES, assert_same, batch_of, inputs_of, single
 
 import pystream as ps
 from pystream import packed, seals
+from pystream.data.sample import comments, smart_meters
 from pystream.packed import PackedCombine, PackedFold
 from pystream.queries import PAPER
-from pystream.sample import comments, smart_meters
 
 QUERY = ps.Query(ps.Window(10, 4), "k", ALL)
 

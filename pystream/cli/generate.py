@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pystream.sample import SCHEMAS, STREAMS_MAX, DataSet
+from pystream.data.sample import SCHEMAS, STREAMS_MAX, DataSet
 
 
 @click.command(epilog="Example: pystream generate EC --out data --streams 4 --tuples 10000000")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow.parquet as pq
 
+from pystream.data.sample import STREAMS_MAX
 from pystream.errors import PystreamError
 from pystream.names import missing
-from pystream.sample import STREAMS_MAX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from pystream.cli import rows_out
 from pystream.cli.file_streams import STANDARD
+from pystream.data.stored_streams import POSITION, STREAM
 from pystream.designs import ORDERED
 from pystream.errors import PystreamError
-from pystream.parquet_streams import POSITION, STREAM
 from pystream.plan import Plan
 from pystream.schemas import common_schema
 from pystream.sources import open_inputs

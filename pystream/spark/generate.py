@@ -1,6 +1,6 @@
 """`generate`: the made-up data sets as parquet, made by as many tasks as there are blocks.
 
-A task makes one block of pystream.sample and writes it as one file under a hidden name; when all are written, the
+A task makes one block of pystream.data.sample and writes it as one file under a hidden name; when all are written, the
 driver gives them their names. A data set of which something is missing is not taken for a whole one: what is there of
 it is hidden, and the next `generate` into the folder removes it. A task that Spark runs twice writes the same bytes,
 and how many run side by side shows nowhere.
@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.errors import PySparkException
 
+from pystream.data.sample import DataSet
 from pystream.errors import PystreamError
-from pystream.sample import DataSet
 from pystream.spark.causes import cause_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@
 >>> spark.read.format("pystream").option("dataset", "EC").option("tuples", 1_000_000).load()
 
 Options: dataset (EC), streams (4), tuples (1,000,000), seed (1), span_s; for streams also blocks_per_batch (1), how
-many blocks of pystream.sample a micro-batch gets at most. Rows are the same as those that `generate` writes.
+many blocks of pystream.data.sample a micro-batch gets at most. Rows are the same as those that `generate` writes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from pystream.sample import BLOCK_TUPLES, SCHEMAS, DataSet
+from pystream.data.sample import BLOCK_TUPLES, SCHEMAS, DataSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

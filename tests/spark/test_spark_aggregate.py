@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pytest
 
 import pystream as ps
+from pystream.data.sample import SCHEMAS, DataSet
 from pystream.queries import PAPER
-from pystream.sample import SCHEMAS, DataSet
 
 pytestmark = pytest.mark.spark
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 import pystream as ps
+from pystream.data.sample import DataSet
 from pystream.errors import PystreamError
 from pystream.queries import PAPER
-from pystream.sample import DataSet
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import pystream as ps
 from pystream.cli import main
+from pystream.data.sample import smart_meters
 from pystream.queries import PAPER
-from pystream.sample import smart_meters
 
 pytestmark = pytest.mark.spark
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pystream as ps
 from pystream.designs import DESIGNS
-from pystream.evaluation.experiments import BASELINE
-from pystream.evaluation.measure import PERCENTILES
-from pystream.report.chart import Bar, bars
-from pystream.report.html import Markup, element, folded, table, text
+from pystream.lab.evaluation.experiments import BASELINE
+from pystream.lab.evaluation.measure import PERCENTILES
+from pystream.lab.report.chart import Bar, bars
+from pystream.lab.report.html import Markup, element, folded, table, text
 
 if TYPE_CHECKING:
     from pystream.cli.doctor import Finding
-    from pystream.report.gather import Bug, Same
+    from pystream.lab.report.facts import Bug, Same
     from pystream.verify.tlc.manifest import Model
 
 #: The designs that are ours.
@@ -48,7 +48,7 @@ class Material:
 
 def page(material: Material) -> str:
     """The whole page."""
-    style = files("pystream.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("pystream.lab.report").joinpath("style.css").read_text(encoding="utf-8")
     sections = [
         element("section", element("h2", title), *content)
         for title, content in (

@@ -29,7 +29,7 @@ Limits. What would make the numbers wrong:
   operator pushes back do not hide it.
 - Injectors, reader and operator share the processors, and Python's part of injectors and reader shares one lock. The
   paper had 24 logical cores, five minutes per run and ten runs: numbers here are for comparing designs within one run.
-- The data sets are stand-ins of the published shape (pystream/sample.py), replayed in laps with their timestamps moved
+- The data sets are stand-ins of the published shape (data/sample.py), replayed in laps with their timestamps moved
   on. Rates are those of injection; event time runs faster or slower accordingly.
 - Processor time, not elapsed time, is given for durations: with more threads than cores the latter measures the
   scheduler. It needs Linux; elsewhere the columns of the operator's own threads are empty.

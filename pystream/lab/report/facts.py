@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import pystream as ps
+from pystream.data.sample import comments, smart_meters
 from pystream.designs import DESIGNS, designs_for
 from pystream.errors import PystreamError
-from pystream.evaluation.experiments import Evaluation, Plan
-from pystream.evaluation.report import document, load_average
+from pystream.lab.evaluation.document import document, load_average
+from pystream.lab.evaluation.experiments import Evaluation, Plan
 from pystream.queries import IP, MAIL, PAPER
 from pystream.reference import aggregate as oracle
-from pystream.sample import comments, smart_meters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

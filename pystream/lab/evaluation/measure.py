@@ -13,13 +13,13 @@ import numpy as np
 
 from pystream.designs import design_for
 from pystream.errors import ClosedError
-from pystream.evaluation.workload import BATCH_S
+from pystream.lab.evaluation.workload import BATCH_S
 from pystream.operator import Operator
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pystream.evaluation.workload import Schedule, Workload
+    from pystream.lab.evaluation.workload import Schedule, Workload
     from pystream.queries import PaperQuery
 
 #: Tuples an input may hold: a few batches, so that a design that cannot keep up pushes back soon.

@@ -8,8 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from pystream.designs import DESIGNS, designs_for
-from pystream.evaluation.measure import Phases, Point, Setup, measure
-from pystream.evaluation.workload import BATCH_S, Workload, finest_cut
+from pystream.lab.evaluation.measure import Phases, Point, Setup, measure
+from pystream.lab.evaluation.workload import BATCH_S, Workload, finest_cut
 from pystream.queries import PAPER
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Made-up streams in the shape of the paper's two data sets, which are not public.
 
->>> from pystream.sample import smart_meters
+>>> from pystream.data.sample import smart_meters
 >>> ps.aggregate(query, smart_meters(streams=4, tuples=1_000_000, seed=1))
 
 A data set is made block by block, each from a seed of its own, so that blocks can be made anywhere, in any order, and

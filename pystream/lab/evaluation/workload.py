@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pystream.data.sample import comments, smart_meters
 from pystream.queries import KEYS
-from pystream.sample import comments, smart_meters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
