@@ -7,14 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from pystream._inputs.shapes import what_it_is
 from pystream.query import Query
-from pystream.shapes import named
 
 
 def a_query(query: Any, call: str) -> Query:
     """The query, if it is one."""
     if not isinstance(query, Query):
-        raise TypeError(f"{call}: the query comes first and is a pystream.Query, not {named(query)}")
+        raise TypeError(f"{call}: the query comes first and is a pystream.Query, not {what_it_is(query)}")
     return query
 
 
@@ -25,7 +25,7 @@ def a_schema(schema: Any) -> pa.Schema:
     except (TypeError, ValueError) as error:
         has_one = isinstance(getattr(schema, "schema", None), pa.Schema)
         hint = "give its .schema" if has_one else "such as table.schema or pa.schema({'ts': pa.int64(), ...})"
-        raise TypeError(f"schema is a pyarrow.Schema of the inputs, not {named(schema)}; {hint}") from error
+        raise TypeError(f"schema is a pyarrow.Schema of the inputs, not {what_it_is(schema)}; {hint}") from error
 
 
 def a_number(value: Any, otherwise: str) -> int:
@@ -33,4 +33,4 @@ def a_number(value: Any, otherwise: str) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{otherwise}, not {named(value)}") from None
+        raise TypeError(f"{otherwise}, not {what_it_is(value)}") from None

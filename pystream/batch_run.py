@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pystream._inputs.ingest import batches, dates_as_times
+from pystream._inputs.schemas import common_schema
+from pystream._inputs.shapes import several
+from pystream._inputs.sorting import in_order
 from pystream.arguments import a_query
 from pystream.designs import design_for
 from pystream.errors import ClosedError, SchemaError
 from pystream.feeding import feed
-from pystream.ingest import batches, dates_as_times
 from pystream.operator import Operator
 from pystream.reading import table
-from pystream.schemas import common_schema
-from pystream.shapes import several
-from pystream.sorting import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ def aggregate(
     - an Arrow table, batch or stream: pyarrow, Polars, pandas, DuckDB, ...;
     - a Polars LazyFrame, a pyarrow Dataset or Scanner, of which only the columns that the query needs are computed;
     - a path, or a glob that gives one input per file, sorted by name: parquet, CSV, Arrow IPC or JSON lines, read batch
-      by batch (see `pystream.sources.open_inputs`);
+      by batch;
     - a dict of arrays, or rows as dicts;
     - an iterable of any of these, which come one after the other.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from pystream import _native, notebook, snapshot
+from pystream._inputs.ingest import one_batch
 from pystream.arguments import a_number, a_query, a_schema
 from pystream.async_batches import AsyncBatches
 from pystream.designs import CANNOT, DESIGNS, UNORDERED_DESIGNS, Design, design_for, designs_for
@@ -24,7 +25,6 @@ from pystream.errors import (
     PystreamError,
     SchemaError,
 )
-from pystream.ingest import one_batch
 from pystream.moments import disorder, moment
 from pystream.plan import Plan
 from pystream.reading import GRACE_S, Output, Unread

@@ -30,10 +30,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pystream import _native
-from pystream.columns import aligned, first_null, named, stored, typed
+from pystream._inputs.column_checks import aligned, checked_column, first_null, stored, typed
+from pystream._inputs.ingest import batches
 from pystream.errors import ClosedError, DisorderError, PartialError, PystreamError, SchemaError, SumOverflowError
 from pystream.handover import Outbox
-from pystream.ingest import batches
 from pystream.moments import too_low
 from pystream.plan import Plan, from_wire, storage, wire_type
 
@@ -325,7 +325,7 @@ class _Field:
 
     def load(self, batch: pa.RecordBatch) -> pa.Array:
         """The column as C reads it."""
-        array = typed(named(batch, self.name), self.type, self.name)
+        array = typed(checked_column(batch, self.name), self.type, self.name)
         if array.null_count and not self.nullable:
             raise PartialError(f"row {first_null(array)} of the partials: {self.name} is null")
         return aligned(stored(array, storage(self.type)))
@@ -406,7 +406,7 @@ class _Partials:
         for name in self.order:
             if name is None:
                 continue
-            array = typed(named(batch, name), pa.int64(), name)
+            array = typed(checked_column(batch, name), pa.int64(), name)
             if array.null_count:
                 raise SchemaError(f"row {first_null(array)}: column {name!r} is null; the order of rows depends on it")
             arrays.append(aligned(array))

@@ -1,6 +1,6 @@
 """A query on a schema: which columns C gets, as what, and how its output becomes Arrow columns again.
 
-Everything that C trusts is checked here: column names, types, nulls in timestamps, and by columns.py what
+Everything that C trusts is checked here: column names, types, nulls in timestamps, and by column_checks.py what
 is in the buffers.
 """
 
@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
-from pystream.columns import aligned, first_null, is_text, named, sound, stored, typed
+from pystream._inputs.column_checks import aligned, checked_column, first_null, is_text, sound, stored, typed
+from pystream._inputs.column_names import missing_column
+from pystream._inputs.schemas import mentions, plain, plain_schema
 from pystream.errors import SchemaError, UdfError
 from pystream.moments import moment
-from pystream.names import missing
-from pystream.schemas import mentions, plain, plain_schema
 
 if TYPE_CHECKING:
     from pystream.functions import Aggregate, Native
@@ -146,7 +146,7 @@ class Plan:
         found = self.schema.get_all_field_indices(name)
         if len(found) != 1:
             raise SchemaError(
-                missing(name, self.schema.names) if not found else f"column {name!r} appears more than once"
+                missing_column(name, self.schema.names) if not found else f"column {name!r} appears more than once"
             )
         return self.schema.field(found[0]).type
 
@@ -240,7 +240,7 @@ class Plan:
         return pa.RecordBatch.from_arrays(list(read.values()), list(read))
 
     def _read(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        return {name: typed(named(batch, name), type, name) for name, type in self.reads.items()}
+        return {name: typed(checked_column(batch, name), type, name) for name, type in self.reads.items()}
 
     def _carried(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch, if every value in it can be read by user code."""
@@ -343,7 +343,9 @@ def _mask(batch: pa.RecordBatch, where: pc.Expression) -> pa.Array:
         column = acero.Declaration.from_sequence(steps).to_table(use_threads=False).column("m")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as error:
         unknown = re.search(r"No match for FieldRef.Name\((.*?)\) in ", str(error))
-        what = f": {missing(unknown[1], batch.schema.names)}" if unknown else f" does not fit the columns: {error}"
+        what = (
+            f": {missing_column(unknown[1], batch.schema.names)}" if unknown else f" does not fit the columns: {error}"
+        )
         raise SchemaError(f"where={where}{what}") from error
     if column.type != pa.bool_():
         raise SchemaError(f"where={where} is of type {column.type}; it must be true or false")

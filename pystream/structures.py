@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pystream import _native
-from pystream.columns import sound_items
+from pystream._inputs.column_checks import sound_items
 from pystream.errors import ClosedError, DisorderError, OverlapError, PystreamError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Self
 
 from pystream import _native
-from pystream.columns import sound_items
+from pystream._inputs.column_checks import sound_items
 from pystream.errors import ClosedError
 from pystream.handover import Outbox
 from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pystream import _native
-from pystream.columns import sound_items
+from pystream._inputs.column_checks import sound_items
 from pystream.errors import ClosedError, SumOverflowError
 from pystream.functions import Aggregate
 from pystream.handover import Outbox

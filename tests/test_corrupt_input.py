@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import _native
-from pystream.columns import sound
+from pystream._inputs.column_checks import sound
 from pystream.partials import Combine, Fold
 
 HERE = Path(__file__).parent

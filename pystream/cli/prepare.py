@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow.parquet as pq
 
+from pystream._inputs.column_names import missing_column
 from pystream.data.sample import STREAMS_MAX
 from pystream.errors import PystreamError
-from pystream.names import missing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,7 +71,7 @@ def prepare(
         raw = _read(spark, paths, reader)
         for name in (ts, *stream, *require):
             if name not in raw.columns:
-                raise PystreamError(missing(name, raw.columns))
+                raise PystreamError(missing_column(name, raw.columns))
         made = make(raw, ts, stream or None, streams, time_format, require)
         rows = _write(made.rows, out)
     click.echo(f"{rows:,} rows in {streams} streams to {out}, {made} ({perf_counter() - started:.0f} s)")

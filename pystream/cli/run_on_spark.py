@@ -10,14 +10,14 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pystream._inputs.file_inputs import open_inputs
+from pystream._inputs.schemas import common_schema
 from pystream.cli import rows_out
 from pystream.cli.file_streams import STANDARD
 from pystream.data.stored_streams import POSITION, STREAM
 from pystream.designs import ORDERED
 from pystream.errors import PystreamError
 from pystream.plan import Plan
-from pystream.schemas import common_schema
-from pystream.sources import open_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pystream._inputs.column_names import missing_column
 from pystream.errors import DisorderError, PystreamError, SchemaError
 from pystream.moments import too_low
-from pystream.names import missing as missing_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pystream._inputs.column_names import missing_column
 from pystream.designs import ORDERED
 from pystream.errors import SchemaError
-from pystream.names import missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def columns_used(names: Sequence[str], query: Query, order: list[str], what: str
     used = dict.fromkeys([*order, *query.key, *(c for a in aggregates for c in a.columns)])
     absent = [c for c in used if c not in names]
     if absent:
-        raise SchemaError(missing(absent[0], names, f"{what} has"))
+        raise SchemaError(missing_column(absent[0], names, f"{what} has"))
     if has_udf(query):  # user code gets whole rows
         return list(names)
     filters = " ".join(str(a.where) for a in aggregates if a.where is not None)

@@ -19,7 +19,7 @@ def nearest(name: str, there: Iterable[str]) -> str | None:
     return by_folded[found[0]] if found else None
 
 
-def missing(name: str, there: Sequence[str], has: str = "there are") -> str:
+def missing_column(name: str, there: Sequence[str], has: str = "there are") -> str:
     """Say that a column is missing, which ones there are, and the nearest of them."""
     listed = ", ".join(map(repr, there[:LISTED_MAX])) or "no columns"
     if len(there) > LISTED_MAX:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pystream._inputs.column_names import missing_column
 from pystream.errors import SchemaError
-from pystream.names import missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ def _check_names(query: Query, input: int, schema: pa.Schema) -> None:
     for name in required(query):
         times = schema.names.count(name)
         if not times:
-            raise SchemaError(f"input {input}: {missing(name, schema.names)}{ts_hint(query, name)}")
+            raise SchemaError(f"input {input}: {missing_column(name, schema.names)}{ts_hint(query, name)}")
         if times > 1:
             raise SchemaError(f"input {input}: column {name!r} appears more than once")
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from pystream import file_formats
+from pystream._inputs import file_formats
+from pystream._inputs.column_names import missing_column
 from pystream.errors import MissingFileError, PystreamError, SchemaError
-from pystream.names import missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class FileInput:
         """The same file with only these columns, in the order in which the file has them."""
         for name in columns:
             if name not in self.schema.names:
-                raise SchemaError(f"{self.path}: {missing(name, self.schema.names)}")
+                raise SchemaError(f"{self.path}: {missing_column(name, self.schema.names)}")
         fields = [field for field in self.schema if field.name in columns]
         return replace(self, schema=pa.schema(fields), _columns=tuple(field.name for field in fields))
 

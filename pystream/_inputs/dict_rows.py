@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from pystream._inputs.schemas import needed
 from pystream.errors import SchemaError
-from pystream.schemas import needed
 
 if TYPE_CHECKING:
     from pystream.query import Query

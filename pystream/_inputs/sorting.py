@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream.columns import first_null, named, plain_values
+from pystream._inputs.column_checks import checked_column, first_null, plain_values
+from pystream._inputs.schemas import needed
 from pystream.errors import SchemaError
-from pystream.schemas import needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,4 +46,4 @@ def in_order(query: Query, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Rec
 
 def _needed(query: Query, batch: pa.RecordBatch) -> pa.RecordBatch:
     names = needed(query, batch.schema.names)
-    return pa.RecordBatch.from_arrays([plain_values(named(batch, name)) for name in names], names)
+    return pa.RecordBatch.from_arrays([plain_values(checked_column(batch, name)) for name in names], names)

@@ -14,11 +14,11 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
+from pystream._inputs.column_names import missing_column
+from pystream._inputs.dict_rows import is_row
+from pystream._inputs.file_inputs import FileInput, open_inputs
+from pystream._inputs.schemas import needed, required, ts_hint
 from pystream.errors import SchemaError
-from pystream.names import missing
-from pystream.rows import is_row
-from pystream.schemas import needed, required, ts_hint
-from pystream.sources import FileInput, open_inputs
 
 if TYPE_CHECKING:
     from pystream.query import Query
@@ -96,7 +96,7 @@ def _listed(query: Query, inputs: Any) -> list[Any]:
     if isinstance(inputs, set | frozenset):
         raise TypeError("inputs is a set, which has no order, and inputs are numbered: give a list")
     if not isinstance(inputs, Iterable):
-        raise TypeError(f"inputs is a list of inputs or one input ({ALLOWED}), not {named(inputs)}")
+        raise TypeError(f"inputs is a list of inputs or one input ({ALLOWED}), not {what_it_is(inputs)}")
     items = list(inputs)
     rows = [is_row(item, query.ts) for item in items]
     if any(rows) and not all(rows):
@@ -122,7 +122,7 @@ def _call(inputs: Any) -> str:
 def _selected(query: Query, input: int, file: FileInput) -> FileInput:
     absent = [name for name in required(query) if name not in file.schema.names]
     if absent:
-        what = missing(absent[0], file.schema.names)
+        what = missing_column(absent[0], file.schema.names)
         raise SchemaError(f"input {input}: {file.path}: {what}{ts_hint(query, absent[0])}")
     return file.select(needed(query, file.schema.names))
 
@@ -130,7 +130,7 @@ def _selected(query: Query, input: int, file: FileInput) -> FileInput:
 # ---- what a thing is that is no input ----
 
 
-def named(thing: Any) -> str:
+def what_it_is(thing: Any) -> str:
     """A thing for a message: what it is, and what it says if that is short."""
     kind = f"{type(thing).__module__.split('.')[0]}.{type(thing).__qualname__}".removeprefix("builtins.")
     if thing is None or isinstance(thing, int | float | str):
@@ -143,13 +143,13 @@ def refusal(source: Any) -> SchemaError:
     if isinstance(source, np.ndarray) and source.dtype.names:
         return SchemaError("a structured NumPy array: give {name: array[name] for name in array.dtype.names}")
     if is_column(source):
-        return SchemaError(f"{named(source)} is one column, not all: an input must be {ALLOWED}")
+        return SchemaError(f"{what_it_is(source)} is one column, not all: an input must be {ALLOWED}")
     if isinstance(source, io.IOBase):
         return SchemaError(f"an open file: give its path, {getattr(source, 'name', '...')!r}")
     if is_row_of_another_kind(source):
-        what = f"{named(source)}, as {source!r:.60}"
+        what = f"{what_it_is(source)}, as {source!r:.60}"
         return SchemaError(f"rows are dicts from column names to values, not {what}: an input must be {ALLOWED}")
-    return SchemaError(f"an input must be {ALLOWED}, not {named(source)}")
+    return SchemaError(f"an input must be {ALLOWED}, not {what_it_is(source)}")
 
 
 def is_row_of_another_kind(source: Any) -> bool:
@@ -167,7 +167,7 @@ def not_arrays(columns: Mapping[Any, Any]) -> SchemaError | None:
     for name, values in columns.items():
         if isinstance(values, Mapping | pa.Table | pa.RecordBatch) or is_from(values, "polars", "DataFrame"):
             return SchemaError(
-                f"a dict is one input, of arrays, and {name!r} is {named(values)}: give several inputs as a list, "
+                f"a dict is one input, of arrays, and {name!r} is {what_it_is(values)}: give several inputs as a list, "
                 "list(inputs.values())"
             )
         if _is_scalar(values):

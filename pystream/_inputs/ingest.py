@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pystream import c_data
-from pystream.columns import owned, sound
-from pystream.errors import SchemaError
-from pystream.rows import BATCH_ROWS, Rows, is_row
-from pystream.schemas import needed
-from pystream.shapes import (
+from pystream._inputs import c_data
+from pystream._inputs.column_checks import owned, sound
+from pystream._inputs.dict_rows import BATCH_ROWS, Rows, is_row
+from pystream._inputs.file_inputs import open_inputs
+from pystream._inputs.schemas import needed
+from pystream._inputs.shapes import (
     is_column,
     is_dataset,
     is_from,
@@ -27,7 +27,7 @@ from pystream.shapes import (
     not_arrays,
     refusal,
 )
-from pystream.sources import open_inputs
+from pystream.errors import SchemaError
 
 if TYPE_CHECKING:
     from pystream.query import Query

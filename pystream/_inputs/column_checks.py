@@ -12,19 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pystream import _native
+from pystream._inputs.column_names import missing_column
+from pystream._inputs.schemas import plain
 from pystream.errors import SchemaError
-from pystream.names import missing
-from pystream.schemas import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-def named(batch: pa.RecordBatch, name: str) -> pa.Array:
+def checked_column(batch: pa.RecordBatch, name: str) -> pa.Array:
     """The one column of this name, checked."""
     found = batch.schema.get_all_field_indices(name)
     if len(found) != 1:
-        raise SchemaError(missing(name, batch.schema.names) if not found else f"column {name!r} appears more than once")
+        raise SchemaError(
+            missing_column(name, batch.schema.names) if not found else f"column {name!r} appears more than once"
+        )
     return sound(batch.column(found[0]), name)
 
 

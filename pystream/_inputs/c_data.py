@@ -2,7 +2,7 @@
 
 Who has `__arrow_c_array__` or `__arrow_c_stream__` hands over structs of counts and pointers. Arrow takes them as they
 are: a NULL where the children or the buffers should be, or a count that does not fit the schema, ends the process. So
-the structs are checked here first, and what Arrow then makes of them is checked like every batch (columns.py).
+the structs are checked here first, and what Arrow then makes of them is checked like every batch (column_checks.py).
 
 What nobody can check is where a pointer leads that is not NULL, and how long the memory behind it is: the interface
 does not say. Who lies about that (all columns longer than their buffers, memory that has been freed) is not caught.
