@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pystream.plan import AggregatePlan
+    from pystream._engine.plan import AggregatePlan
 
 try:
     from pystream._core import ffi, lib

@@ -30,12 +30,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pystream import _native
+from pystream._engine.handover import Outbox
+from pystream._engine.plan import Plan, from_wire, storage, wire_type
+from pystream._engine.time_text import too_low
 from pystream._inputs.column_checks import aligned, checked_column, first_null, stored, typed
 from pystream._inputs.ingest import batches
 from pystream.errors import ClosedError, DisorderError, PartialError, PystreamError, SchemaError, SumOverflowError
-from pystream.handover import Outbox
-from pystream.moments import too_low
-from pystream.plan import Plan, from_wire, storage, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

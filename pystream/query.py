@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pystream import notebook
+from pystream._engine import notebook
 from pystream.functions import Aggregate
 
 INT64_MAX = 2**63 - 1

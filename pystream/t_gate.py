@@ -6,10 +6,10 @@ import itertools
 from typing import TYPE_CHECKING, Any, Self
 
 from pystream import _native
+from pystream._engine.handover import Outbox
+from pystream._engine.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
 from pystream._inputs.column_checks import sound_items
 from pystream.errors import ClosedError
-from pystream.handover import Outbox
-from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from test_packed import body_of
 from test_packed import forged as sealed
 
 import pystream as ps
-from pystream import snapshot
+from pystream._engine import snapshot
 from pystream.operator import DESIGNS, designs_for
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine, Fold

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import pystream as ps
-from pystream import snapshot
+from pystream._engine import snapshot
 from pystream.packed import KEYS, PackedCombine
 from pystream.partials import Combine, Fold
 

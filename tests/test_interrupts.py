@@ -28,7 +28,8 @@ from test_partials import ORDER, tagged
 from threads import core_threads, patience
 
 import pystream as ps
-from pystream import _native, handover
+from pystream import _native
+from pystream._engine import handover
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine, Fold
 
@@ -309,7 +310,7 @@ class Promising(Reading):
 
     def act_again(self) -> None:
         for i in range(2):
-            if not self.op._input_stats()[i]["closed"]:
+            if not self.op.engine.input_stats()[i]["closed"]:
                 self.op.heartbeat(i, 30)
             self.op.close(i)
 

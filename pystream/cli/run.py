@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pystream.batch_run import results
+from pystream.aggregation import results
 from pystream.cli import rows_out
 from pystream.cli.console import progress
 from pystream.cli.file_streams import STANDARD, FileStreams, opened

@@ -10,6 +10,7 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pystream._engine.plan import Plan
 from pystream._inputs.file_inputs import open_inputs
 from pystream._inputs.schemas import common_schema
 from pystream.cli import rows_out
@@ -17,7 +18,6 @@ from pystream.cli.file_streams import STANDARD
 from pystream.data.stored_streams import POSITION, STREAM
 from pystream.designs import ORDERED
 from pystream.errors import PystreamError
-from pystream.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

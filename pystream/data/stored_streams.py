@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pystream._engine.time_text import too_low
 from pystream._inputs.column_names import missing_column
 from pystream.errors import DisorderError, PystreamError, SchemaError
-from pystream.moments import too_low
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

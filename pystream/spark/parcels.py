@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pystream import seals, snapshot
+from pystream import seals
+from pystream._engine import snapshot
+from pystream._engine.plan import Plan
+from pystream._engine.time_text import too_low
 from pystream.errors import DisorderError, PystreamError, SchemaError, SnapshotError
-from pystream.moments import too_low
 from pystream.packed import PackedFold, Parcel
-from pystream.plan import Plan
 from pystream.seals import Kind, Seal
 from pystream.spark.phases import by_shard, shard_labels, shards_of
 from pystream.spark.workers import task_number

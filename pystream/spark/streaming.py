@@ -19,10 +19,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from pystream._engine.plan import Plan
 from pystream.errors import PystreamError, SchemaError
 from pystream.operator import Operator
 from pystream.partials import Fold
-from pystream.plan import Plan
 from pystream.spark.checkpoint import Checkpoint, checkpoint_of
 from pystream.spark.columns import columns_used, order_columns
 from pystream.spark.outgoing import arrived, sent

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from pystream._engine.plan import Plan
 from pystream.errors import SchemaError
-from pystream.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream import seals, snapshot
+from pystream import seals
+from pystream._engine import snapshot
 from pystream.errors import SchemaError
 from pystream.operator import Operator
 from pystream.packed import PackedCombine

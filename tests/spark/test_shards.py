@@ -18,7 +18,7 @@ pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
 from pyspark import cloudpickle
 
-from pystream.plan import Plan
+from pystream._engine.plan import Plan
 from pystream.spark.outgoing import arrived, sent
 from pystream.spark.parcels import FORMAT, Layout, Saved, Told, pack
 from pystream.spark.phases import shard_labels

@@ -18,7 +18,7 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def moment(ticks: int, type: pa.DataType) -> str:
+def time_text(ticks: int, type: pa.DataType) -> str:
     """A timestamp, in ticks, of a column of this type."""
     if not pa.types.is_timestamp(type):
         return str(ticks)
@@ -37,13 +37,13 @@ def moment(ticks: int, type: pa.DataType) -> str:
 def too_low(ts: int, latest: int, type: pa.DataType, of: str) -> str:
     """Why a timestamp is refused; `of` names what it is below."""
     if ts >= 0:
-        return f"timestamp {moment(ts, type)} is below {moment(latest, type)}, {of}"
+        return f"timestamp {time_text(ts, type)} is below {time_text(latest, type)}, {of}"
     if pa.types.is_timestamp(type):
-        return f"timestamp {moment(ts, type)} is before 1970, where time begins"
+        return f"timestamp {time_text(ts, type)} is before 1970, where time begins"
     return f"timestamp {ts} is negative; time begins at 0"
 
 
-def disorder(
+def disorder_error(
     fault: _native.Fault, where: str, type: pa.DataType, column: str, input: int | None, row: int | None
 ) -> DisorderError:
     """The error for a timestamp that an input may not send any more."""

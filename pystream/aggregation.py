@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pystream._engine.arguments import a_query
+from pystream._engine.feeding import feed
+from pystream._engine.reading import table
 from pystream._inputs.ingest import batches, dates_as_times
 from pystream._inputs.schemas import common_schema
 from pystream._inputs.shapes import several
 from pystream._inputs.sorting import in_order
-from pystream.arguments import a_query
 from pystream.designs import design_for
 from pystream.errors import ClosedError, SchemaError
-from pystream.feeding import feed
 from pystream.operator import Operator
-from pystream.reading import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pystream._engine.engine import Engine
+    from pystream._engine.feeding import Part
     from pystream.designs import Design
-    from pystream.feeding import Part
     from pystream.query import Query
 
 #: Rows handed over at a time: large enough that Python's share is small, small enough that what is made of them
@@ -118,10 +119,10 @@ def results(
         ahead = min(max_pending, _ahead(readers, n))
         with Operator(query, n, schema, design_for(design, query), ahead, threads) as op:
             try:
-                op._handle.bulk(BULK_ROWS)
+                op.engine.handle.bulk(BULK_ROWS)
                 yield op.schema, _run(op, meeting, -(-ahead // 2))
             finally:
-                op._handle.cancel()
+                op.engine.handle.cancel()
     finally:
         meeting.begin.put(None)
         _end(readers)
@@ -181,7 +182,7 @@ class _Meeting:
 
     def __init__(self) -> None:
         self.opened: SimpleQueue[None] = SimpleQueue()  # one for each reader that knows its schemas, or has failed
-        self.begin: SimpleQueue[tuple[Operator, int] | None] = SimpleQueue()  # the operator, rows per piece; None: over
+        self.begin: SimpleQueue[tuple[Engine, int] | None] = SimpleQueue()  # the engine, rows per piece; None: over
         self.errors: list[BaseException] = []  # of readers, the cause of the others first
 
     def raise_error(self) -> None:
@@ -197,7 +198,7 @@ class _Reader(threading.Thread):
         super().__init__(name=f"pystream-input-{sources[0].index}", daemon=True)
         self.sources = sources
         self._meeting = meeting
-        self._operator: Operator | None = None
+        self._engine: Engine | None = None
 
     def run(self) -> None:
         try:
@@ -205,8 +206,8 @@ class _Reader(threading.Thread):
         except BaseException as error:  # noqa: BLE001 - whatever the user's iterator raises is raised by aggregate()
             self._meeting.errors.append(error)
             self._meeting.opened.put(None)
-            if self._operator is not None:
-                self._operator._handle.cancel()
+            if self._engine is not None:
+                self._engine.handle.cancel()
 
     def _read(self) -> None:
         for source in self.sources:
@@ -215,8 +216,8 @@ class _Reader(threading.Thread):
         start = self._meeting.begin.get()
         self._meeting.begin.put(start)  # the others wait for it, too
         if start is not None:
-            self._operator, piece_rows = start
-            feed(self._operator, {source.index: source.parts() for source in self.sources}, piece_rows)
+            self._engine, piece_rows = start
+            feed(self._engine, {source.index: source.parts() for source in self.sources}, piece_rows)
 
 
 def _common_schema(query: Query, readers: list[_Reader], meeting: _Meeting) -> pa.Schema | None:
@@ -230,7 +231,7 @@ def _common_schema(query: Query, readers: list[_Reader], meeting: _Meeting) -> p
 
 
 def _run(op: Operator, meeting: _Meeting, piece_rows: int) -> Iterator[pa.RecordBatch]:
-    meeting.begin.put((op, piece_rows))
+    meeting.begin.put((op.engine, piece_rows))
     try:
         yield from op
     except ClosedError:

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 
 import pyarrow as pa
 
-from pystream.moments import moment
+from pystream._engine.time_text import time_text
 
 
 class Stats(TypedDict):
@@ -74,7 +74,7 @@ heartbeat(1, 3) or close(1) would release the first>
         return f"<Stall: {self}>"
 
     def _input(self) -> str:
-        since, needs = ("" if ts is None else moment(ts, self.ts_type) for ts in (self.since, self.needs))
+        since, needs = ("" if ts is None else time_text(ts, self.ts_type) for ts in (self.since, self.needs))
         state = f"has been at timestamp {since}" if since else "has sent nothing yet"
         what = _several(self.waiting, "tuple waits", "tuples wait")
         if not self.waiting:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from pystream._engine.handover import Outbox
     from pystream._native import Handle
-    from pystream.handover import Outbox
 
 
 class AsyncBatches:

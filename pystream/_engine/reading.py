@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from pystream import _native
+from pystream._engine.handover import Outbox
+from pystream._engine.user_windows import Replay
 from pystream.errors import ClosedError, PystreamError, SumOverflowError, UdfError
-from pystream.handover import Outbox
-from pystream.user_windows import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pystream.plan import Plan
+    from pystream._engine.plan import Plan
+    from pystream._engine.user_windows import UdfRunner
     from pystream.query import Query
-    from pystream.user_windows import UdfRunner
 
 #: How long the end of an operator whose inputs are all closed waits for its first rows, to know whether it loses some.
 GRACE_S = 1.0

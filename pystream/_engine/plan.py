@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
+from pystream._engine.time_text import time_text
 from pystream._inputs.column_checks import aligned, checked_column, first_null, is_text, sound, stored, typed
 from pystream._inputs.column_names import missing_column
 from pystream._inputs.schemas import mentions, plain, plain_schema
 from pystream.errors import SchemaError, UdfError
-from pystream.moments import moment
 
 if TYPE_CHECKING:
     from pystream.functions import Aggregate, Native
@@ -129,7 +129,7 @@ class Plan:
         self.udfs = {name: a for name, a in query.aggregates.items() if a.function == "udf"}
         self._natives = {name for name, a in query.aggregates.items() if a.native}
         self.aggregates = [self._aggregate(n, a) for n, a in query.aggregates.items() if n not in self.udfs]
-        if self.udfs:  # C sees one: the number of the window; pystream/user_windows.py does the rest
+        if self.udfs:  # C sees one: the number of the window; pystream/_engine/user_windows.py does the rest
             self.aggregates.append(AggregatePlan("udf"))
         self._numbers = [str(i) for i in range(len(self.columns))]
         self.column_types = ["I64", *(c.layout for c in self.columns[1:])]
@@ -303,7 +303,7 @@ class Plan:
         """Name a window for people. `name` is one row of C's output: its start and its key."""
         fields = [self.out_schema.field(i) for i in range(1, name.num_columns)]
         key = [from_wire(array, f.type)[0].as_py() for array, f in zip(name.columns[1:], fields, strict=True)]
-        return f"window starting at {moment(name.column(0)[0].as_py(), self.ts_type)}, key {tuple(key)}"
+        return f"window starting at {time_text(name.column(0)[0].as_py(), self.ts_type)}, key {tuple(key)}"
 
     def finish(self, columns: dict[str, pa.Array]) -> pa.RecordBatch:
         """Put all columns in their order."""

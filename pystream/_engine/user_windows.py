@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pystream._engine.time_text import time_text
 from pystream.errors import SnapshotError, UdfError
-from pystream.moments import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +117,7 @@ class UdfRunner:
     def _error(self, name: str, start: int, key: Any, error: Exception) -> UdfError:
         what = f"{type(error).__name__}: {error}"
         return UdfError(
-            f"{name}, window starting at {moment(start, self._ts_type)}, key {key}: user code raised {what}"
+            f"{name}, window starting at {time_text(start, self._ts_type)}, key {key}: user code raised {what}"
         )
 
     # ---- snapshots ----

@@ -26,19 +26,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pystream._engine.engine import INPUTS_MAX
+from pystream._engine.plan import Plan
 from pystream._native import SAVED_WINDOWS, Fault, Offer, is_overlap
 from pystream.errors import PystreamError, SnapshotError
-from pystream.plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from pystream.operator import Operator
+    from pystream._engine.engine import Engine
     from pystream.query import Query
 
 MAGIC = b"pystream"
 VERSION = 3
-INPUTS_MAX = 1 << 16
 _HEAD = struct.Struct("<8sIQ32s")
 _PART = struct.Struct("<Q")
 _INT64_MAX = 2**63 - 1
@@ -226,59 +226,59 @@ def _input(one: Any, parts: Iterator[bytes], version: int) -> Input:
 # ---- from and to a running operator ----
 
 
-def take(op: Operator) -> bytes:
+def take(engine: Engine) -> bytes:
     """The state of an operator, which stands still meanwhile and then goes on."""
-    op._udf.check_savable()
-    return op._output.box.hold(lambda: _take(op))
+    engine.user_windows.check_savable()
+    return engine.output.box.hold(lambda: _take(engine))
 
 
-def _take(op: Operator) -> bytes:
+def _take(engine: Engine) -> bytes:
     try:
-        op._handle.pause()
-        op._output.gather()
-        blob = to_bytes(_of(op))
-        op._output.mark_saved()
+        engine.handle.pause()
+        engine.output.gather()
+        blob = to_bytes(_of(engine))
+        engine.output.mark_saved()
         return blob
     finally:
-        op._handle.resume()
+        engine.handle.resume()
 
 
-def _of(op: Operator) -> Snapshot:
-    saved, counters = op._handle.save_windows(), op._counters()
-    slices, start_next = op._handle.save_slices()
-    positions = [None] * op.inputs if op._taken_before is None else op.positions()
+def _of(engine: Engine) -> Snapshot:
+    saved, counters = engine.handle.save_windows(), engine.counters()
+    slices, start_next = engine.handle.save_slices()
+    positions: Sequence[int | None] = engine.positions() or [None] * engine.inputs
     inputs = [
-        Input(one["latest"], bool(one["closed"]), _pending(op, i), positions[i])
-        for i, one in enumerate(op._input_stats())
+        Input(one["latest"], bool(one["closed"]), _pending(engine, i), positions[i])
+        for i, one in enumerate(engine.input_stats())
     ]
-    objects = op._udf.save(saved.column("number").to_pylist())
+    objects = engine.user_windows.save(saved.column("number").to_pylist())
     columns = [*saved.columns[:3], *(pa.array(b, pa.large_binary()) for b in objects.values())]
     windows = pa.RecordBatch.from_arrays(columns, [*saved.schema.names[:3], *objects])
     return Snapshot(
-        describe(op.query, op._plan.window),
-        op._plan.schema,
+        describe(engine.query, engine.plan.window),
+        engine.plan.schema,
         inputs,
         windows,
         slices.select(_STATES.names),
         start_next,
-        op._output.box.waiting(),
-        op._udf.known_types(),
+        engine.output.box.waiting(),
+        engine.user_windows.known_types(),
         counters["tuples_in"],
         counters["rows_out"],
     )
 
 
-def _pending(op: Operator, input: int) -> list[pa.RecordBatch]:
+def _pending(engine: Engine, input: int) -> list[pa.RecordBatch]:
     """The tuples that are in no window yet: as C has them or, for user code, as they were added."""
-    saved = op._handle.save_pending(input, op._plan.saved_schema)
+    saved = engine.handle.save_pending(input, engine.plan.saved_schema)
     if not saved.num_rows:
         return []
-    if not op._plan.udfs:
-        return [saved.select(op._plan.saved_schema.names)]
+    if not engine.plan.udfs:
+        return [saved.select(engine.plan.saved_schema.names)]
     batches: dict[int, list[int]] = {}
     for number, row in zip(saved.column("batch").to_pylist(), saved.column("row").to_pylist(), strict=True):
         batches.setdefault(number, []).append(row)
-    return [op._udf.batch(number).slice(rows[0], len(rows)) for number, rows in batches.items()]
+    return [engine.user_windows.batch(number).slice(rows[0], len(rows)) for number, rows in batches.items()]
 
 
 def check(snapshot: Snapshot, query: Query) -> None:
@@ -331,32 +331,34 @@ def _difference(saved: Any, own: dict[str, Any]) -> str:
     return "it says so"
 
 
-def put(op: Operator, snapshot: Snapshot) -> None:
-    """Bring a new operator to the state of a snapshot that has been checked."""
+def put(engine: Engine, snapshot: Snapshot) -> None:
+    """Bring a new engine to the state of a snapshot that has been checked."""
     windows = snapshot.windows.select(_STATES.names)
     try:
-        op._handle.pause()
-        op._handle.load_windows(windows, snapshot.slices, snapshot.start_next)
+        engine.handle.pause()
+        engine.handle.load_windows(windows, snapshot.slices, snapshot.start_next)
     except Fault as fault:
         if is_overlap(fault):
-            raise op._overlap_error("the snapshot", fault) from None
+            raise engine.overlap_error("the snapshot", fault) from None
         slice = fault.row - windows.num_rows
         what = f"window {fault.row}" if slice < 0 else f"slice {slice}"
         raise SnapshotError(f"the snapshot is damaged: {what} is wrong") from None
     finally:
-        op._handle.resume()
-    op._udf.load({name: snapshot.windows.column(name).to_pylist() for name in op._plan.udfs}, snapshot.udf_types)
-    op._output.box.put(snapshot.rows)
-    op._output.keep(snapshot.rows)
+        engine.handle.resume()
+    engine.user_windows.load(
+        {name: snapshot.windows.column(name).to_pylist() for name in engine.plan.udfs}, snapshot.udf_types
+    )
+    engine.output.box.put(snapshot.rows)
+    engine.output.keep(snapshot.rows)
     for i, one in enumerate(snapshot.inputs):
         try:
-            _put_input(op, i, one)
+            _put_input(engine, i, one)
         except (Fault, PystreamError, pa.ArrowException) as error:
-            op._output.fetch(0)  # says why, if the operator has ended by a failure of its own
+            engine.output.fetch(0)  # says why, if the operator has ended by a failure of its own
             raise SnapshotError(f"the snapshot is damaged: input {i}: {error}") from error
-    op._before = {"tuples_in": snapshot.tuples_in - _rows(snapshot.inputs), "rows_out": snapshot.rows_out}
-    op._taken_before = _taken_before(snapshot)
-    op._output.mark_saved()
+    before = snapshot.tuples_in - _rows(snapshot.inputs)
+    engine.continue_from(before, snapshot.rows_out, _taken_before(snapshot))
+    engine.output.mark_saved()
 
 
 def _rows(inputs: list[Input]) -> int:
@@ -375,18 +377,18 @@ def _taken_before(snapshot: Snapshot) -> list[int] | None:
     return [position - _rows([one]) for position, one in zip(known, snapshot.inputs, strict=True)]
 
 
-def _put_input(op: Operator, input: int, one: Input) -> None:
+def _put_input(engine: Engine, input: int, one: Input) -> None:
     for batch in one.tuples:
-        _put_tuples(op, input, batch)
-    _require(op._handle.input_stats(input)["latest"] <= one.latest, "a tuple is later than its input")
+        _put_tuples(engine, input, batch)
+    _require(engine.handle.input_stats(input)["latest"] <= one.latest, "a tuple is later than its input")
     if one.latest >= 0:
-        op._handle.heartbeat(input, one.latest)
+        engine.handle.heartbeat(input, one.latest)
     if one.closed:
-        op._handle.close(input)
+        engine.handle.close(input)
 
 
-def _put_tuples(op: Operator, input: int, batch: pa.RecordBatch) -> None:
-    if op._plan.udfs:
-        op._add_batch(input, batch, True, None)
+def _put_tuples(engine: Engine, input: int, batch: pa.RecordBatch) -> None:
+    if engine.plan.udfs:
+        engine.add(input, batch)
     else:
-        op._handle.add(input, 0, Offer(op._plan.unsaved(batch)))
+        engine.handle.add(input, 0, Offer(engine.plan.unsaved(batch)))
