@@ -15,6 +15,7 @@ from test_partials import ORDER, batch_of, tagged
 
 import pystream as ps
 from pystream import _native
+from pystream._native import arrow
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine, Fold
 
@@ -248,7 +249,7 @@ def test_a_pause_waits_for_as_long_as_a_worker_takes():
         op.add(0, batch)
         entered.wait()
         try:
-            waits = [_native.lib.ps_operator_pause(op.engine.handle._op, 1) for _ in range(3)]
+            waits = [_native.lib.ps_operator_pause(op.engine.handle.live, 1) for _ in range(3)]
             leave.set()
             op.engine.handle.pause()
         finally:
@@ -293,10 +294,10 @@ def test_more_large_blocks_than_are_kept():
 
 def test_out_of_memory_while_rows_are_shared(failing_memory, nothing_left):
     lib, batch = _native.lib, pa.record_batch({"x": [1, 2]})
-    array, out = _native._exported(batch), _native._new_array()
+    array, out = arrow.exported(batch), arrow.new_array()
     failing_memory(1)
     assert lib.ps_arrow_share(array, out) == lib.PS_NO_MEMORY
     failing_memory(0)
     assert lib.ps_arrow_share(array, out) == lib.PS_OK
-    assert _native._import(out, batch.schema).equals(batch)
+    assert arrow.imported(out, batch.schema).equals(batch)
     lib.ps_arrow_release(array)

@@ -28,8 +28,8 @@ from test_partials import ORDER, tagged
 from threads import core_threads, patience
 
 import pystream as ps
-from pystream import _native
 from pystream._engine import handover
+from pystream._native import operator as native_operator
 from pystream.packed import PackedCombine, PackedFold
 from pystream.partials import Combine, Fold
 
@@ -723,7 +723,7 @@ def test_a_batch_that_arrow_cannot_import_is_not_lost(monkeypatch):
     """Arrow has moved the rows in already, and fails then."""
     run = Polling()
     failures = [MemoryError("no"), MemoryError("no")]
-    usual = _native._import
+    usual = native_operator.imported
 
     def failing(array, schema):
         imported = usual(array, schema)
@@ -731,7 +731,7 @@ def test_a_batch_that_arrow_cannot_import_is_not_lost(monkeypatch):
             raise failures.pop()
         return imported
 
-    monkeypatch.setattr(_native, "_import", failing)
+    monkeypatch.setattr(native_operator, "imported", failing)
     for _ in range(2):
         with pytest.raises(MemoryError):
             run.op.poll()

@@ -21,7 +21,8 @@ from memory import with_failing_memory
 from threads import patience, run_together
 
 import pystream as ps
-from pystream import _native, reference
+from pystream import reference
+from pystream._native import operator as native_operator
 from pystream.operator import CANNOT, DESIGNS, designs_for
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
@@ -489,9 +490,9 @@ def test_no_thread_runs_on_while_python_is_taken_down(run_python):
 
 
 def test_what_is_known_of_operators_for_the_exit_stays_small():
-    for _ in range(3 * _native._HANDLES_MANY):
+    for _ in range(3 * native_operator._HANDLES_MANY):
         ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), 1, [("ts", "int64")]).end()
-    assert len(_native._handles) <= _native._HANDLES_MANY + 1
+    assert len(native_operator._handles) <= native_operator._HANDLES_MANY + 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

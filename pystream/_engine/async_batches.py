@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pystream._engine.handover import Outbox
-    from pystream._native import Handle
+    from pystream._native import OperatorHandle
 
 
 class AsyncBatches:
     """The finished rows of one operator, as they come, until all inputs are closed and all rows are out."""
 
     def __init__(
-        self, take: Callable[[], list[pa.RecordBatch]], outbox: Outbox[pa.RecordBatch], handle: Handle
+        self, take: Callable[[], list[pa.RecordBatch]], outbox: Outbox[pa.RecordBatch], handle: OperatorHandle
     ) -> None:
         self._take = take
         self._outbox = outbox

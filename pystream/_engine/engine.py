@@ -38,7 +38,7 @@ class Engine:
         self.query, self.inputs, self.design = query, inputs, design
         self.plan = plan = Plan(query, schema)
         self.user_windows = UdfRunner(query, plan.udfs, plan.ts_type)
-        self.handle = _native.Handle(
+        self.handle = _native.OperatorHandle(
             plan.window,
             plan.column_types,
             plan.column_text,

@@ -39,7 +39,7 @@ class Unread(NamedTuple):
 class Output:
     """Rows of one operator, for whoever asks first."""
 
-    def __init__(self, handle: _native.Handle, inputs: int, query: Query, plan: Plan, udf: UdfRunner) -> None:
+    def __init__(self, handle: _native.OperatorHandle, inputs: int, query: Query, plan: Plan, udf: UdfRunner) -> None:
         self.box: Outbox[pa.RecordBatch] = Outbox("operator")
         self._handle, self._inputs, self._query, self._plan, self._udf = handle, inputs, query, plan, udf
         self._kept = 0  # rows in the box that count as not taken: a snapshot took them out before they were asked for
