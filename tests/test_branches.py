@@ -16,8 +16,7 @@ from test_partials import ORDER, batch_of, tagged
 import pystream as ps
 from pystream import _native
 from pystream._native import arrow
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine, Fold
+from pystream.partials import Combine, Fold, PackedCombine, PackedFold
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)]
 DESIGNS = ["mq", "mq-lf", "tuml-sc", "tuml-mc", "wiml", "sliced", "runs"]

@@ -13,8 +13,7 @@ from test_packed import forged as sealed
 import pystream as ps
 from pystream._engine import snapshot
 from pystream.operator import DESIGNS, designs_for
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine, Fold
+from pystream.partials import Combine, Fold, PackedCombine, PackedFold
 
 GOOD, BAD = "Grüße".encode(), b"Gr\xff\xfe\xfd\x9fe"
 assert len(GOOD) == len(BAD)

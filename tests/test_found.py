@@ -10,8 +10,8 @@ import pytest
 
 import pystream as ps
 from pystream._engine import snapshot
-from pystream.packed import KEYS, PackedCombine
 from pystream.partials import Combine, Fold
+from pystream.partials.packed import KEYS, PackedCombine
 
 
 @pytest.mark.parametrize("slices", [[-1], [-1, -1], [-1, 0]])

@@ -30,8 +30,7 @@ from threads import core_threads, patience
 import pystream as ps
 from pystream._engine import handover
 from pystream._native import operator as native_operator
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine, Fold
+from pystream.partials import Combine, Fold, PackedCombine, PackedFold
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("s", pa.string())])
 QUERY = ps.Query(ps.Window(4, 2), "k", {"n": ps.count(), "low": ps.min("s")})

@@ -20,9 +20,8 @@ from streams import ALL, stream
 from test_partials import ORDER, TYPES, assert_same, batch_of, inputs_of, single, spread, table_of, tagged
 
 import pystream as ps
-from pystream import packed, seals
 from pystream.data.sample import comments, smart_meters
-from pystream.packed import PackedCombine, PackedFold
+from pystream.partials import PackedCombine, PackedFold, packed, seals
 from pystream.queries import PAPER
 
 QUERY = ps.Query(ps.Window(10, 4), "k", ALL)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream import seals
 from pystream.errors import PartialError
-from pystream.seals import Seal
+from pystream.partials import seals
+from pystream.partials.seals import Seal
 from pystream.spark.parcels import table_of, to_view
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 Rows go in parcels of Arrow bytes, so neither Spark's shuffle nor pandas sees single rows, and every value arrives as
 the bits that it was. Where the query allows, rows are folded first, and packed partial aggregates go
-(pystream/packed.py).
+(partials/packed.py).
 
 A key belongs to one shard; a shard sees only its own rows, but the marks of all: with every micro-batch each partition
 tells each shard the least and the greatest timestamp it has of every stream, and how many parcels it has sent.
 
-All of it is sealed (pystream/seals.py): a parcel that is damaged, lost or there twice is an error, not another result.
+All of it is sealed (partials/seals.py): a parcel that is damaged, lost or there twice is an error, not another result.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pystream import seals
 from pystream._engine import snapshot
 from pystream._engine.plan import Plan
 from pystream._engine.time_text import too_low
 from pystream.errors import DisorderError, PystreamError, SchemaError, SnapshotError
-from pystream.packed import PackedFold, Parcel
-from pystream.seals import Kind, Seal
+from pystream.partials import seals
+from pystream.partials.packed import PackedFold, Parcel
+from pystream.partials.seals import Kind, Seal
 from pystream.spark.phases import by_shard, shard_labels, shards_of
 from pystream.spark.workers import task_number
 

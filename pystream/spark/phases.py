@@ -21,8 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from pystream._engine.plan import Plan
 from pystream.errors import PartialError
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine
+from pystream.partials import Combine, PackedCombine, PackedFold
 from pystream.spark import tally
 from pystream.spark.types import results, to_spark
 from pystream.spark.workers import settle, task_number

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream import seals
 from pystream._engine.time_text import too_low
 from pystream.errors import DisorderError, PystreamError
+from pystream.partials import seals
 from pystream.spark.parcels import Layout, Saved, Told, check_complete, merged_marks, table_of, ticks
 from pystream.spark.windows import windows_of
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pystream import seals
 from pystream.errors import PartialError
-from pystream.seals import Seal
+from pystream.partials import seals
+from pystream.partials.seals import Seal
 
 
 def told(sent: Counter[int], shards: int, task: int) -> list[bytes]:

@@ -1,6 +1,6 @@
 """The windows of one shard between and during micro-batches, in the two ways that there are.
 
-`Folded`: rows come as packed partial aggregates (pystream/packed.py), which carry all that matters of the rows'
+`Folded`: rows come as packed partial aggregates (partials/packed.py), which carry all that matters of the rows'
 order, so nothing waits and the state is one partial per slice and key. For all functions but those of users.
 
 `Ordered`: user code takes the rows one by one, in the order (ts, stream, position). Rows below the frontier go into an
@@ -20,12 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pystream import seals
 from pystream._engine import snapshot
 from pystream.errors import SchemaError
 from pystream.operator import Operator
-from pystream.packed import PackedCombine
-from pystream.seals import Seal
+from pystream.partials import PackedCombine, seals
+from pystream.partials.seals import Seal
 from pystream.spark.parcels import Layout, Saved, table_of, ticks, to_bytes
 
 if TYPE_CHECKING:

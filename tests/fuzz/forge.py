@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 import pystream as ps
-from pystream import seals
 from pystream._engine import snapshot
-from pystream.packed import KEYS, PackedCombine, PackedFold
+from pystream.partials import seals
+from pystream.partials.packed import KEYS, PackedCombine, PackedFold
 
 MEMORY_MAX = 4 << 30  # of addresses, most of which are libraries and the stacks of threads
 EDGES = [0, 1, -1, 255, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63)]

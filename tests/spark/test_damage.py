@@ -14,7 +14,7 @@ from faults import record
 from strategies import Collect
 
 import pystream as ps
-from pystream import seals
+from pystream.partials import seals
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 

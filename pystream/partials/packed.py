@@ -26,9 +26,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pystream import _native, seals
+from pystream import _native
 from pystream.errors import ClosedError, PartialError, SchemaError
-from pystream.partials import MAX_BYTES, Combine, Folding
+from pystream.partials import seals
+from pystream.partials.combining import Combine
+from pystream.partials.folding import MAX_BYTES, Folding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -81,7 +83,7 @@ class PackedFold(Folding[Parcel]):
     def _export(self) -> Iterator[Parcel]:
         if not self._handle.entries:
             return
-        keys = self._partials.keys(self._handle)
+        keys = self._columns.keys(self._handle)
         shards = self._checked(self._shard_of(keys), keys.num_rows)
         ordered = keys.take(pa.array(np.argsort(shards, kind="stable")))
         ends = [0, *np.cumsum(np.bincount(shards, minlength=self._shards)).tolist()]
@@ -149,11 +151,11 @@ class PackedCombine(Combine):
         try:
             (length,) = KEYS.unpack_from(data)
             at = KEYS.size + length
-            keys = pa.ipc.read_record_batch(pa.py_buffer(data[KEYS.size : at]), self._partials.key_schema)
+            keys = pa.ipc.read_record_batch(pa.py_buffer(data[KEYS.size : at]), self._columns.key_schema)
             blocks = _look(data, at)
             if keys.num_rows > 8 * len(data):  # each is there once, so it takes a bit at least
                 raise PartialError(f"packed partials: {keys.num_rows} keys in {len(data)} bytes")
-            loaded = self._partials.load_keys(keys)
+            loaded = self._columns.load_keys(keys)
         except (struct.error, SchemaError, pa.ArrowException, OSError, EOFError) as error:
             raise PartialError(f"packed partials: {error}") from error
         self._out.hold(lambda: self._take(seal, loaded, data, blocks))
@@ -169,7 +171,7 @@ class PackedCombine(Combine):
         if not blocks:  # whether once or twice
             return
         parcel, keys_in_c = next(self._numbers), self._handle.number_keys(keys)
-        start = self._partials.first_start(blocks[0][0])
+        start = self._columns.first_start(blocks[0][0])
         fresh = [_Block(begin, parcel, at, end, keys_in_c, data) for begin, at, end in blocks]
         self._blocks += fresh  # together with the next statement: see handover.py
         self._taken[seal] = start
@@ -178,7 +180,7 @@ class PackedCombine(Combine):
         if self._finished:
             raise ClosedError("all windows have been given: no partial can come any more")
         for begin, _, _ in blocks[:1]:  # the others begin later
-            if self._partials.first_start(begin) < self._promised:
+            if self._columns.first_start(begin) < self._promised:
                 what, why = _native.LATE
                 raise PartialError(f"packed partials: __{what} = {begin} {why}")
 
@@ -186,7 +188,7 @@ class PackedCombine(Combine):
         """Join the parcels, band by band, until windows are complete; at last give all others."""
         self._finished = self._finished or until is None
         if until is not None:
-            self._promise(self._partials.first_start(until))
+            self._promise(self._columns.first_start(until))
         while not self._out and (self._blocks or self._band):
             self._join_band()
             self._blocks.sort()  # quick: only those of new parcels are not in order
@@ -224,7 +226,7 @@ class PackedCombine(Combine):
         try:
             self._handle.add_packed(part.done, part.keys, part.blocks)
         except _native.Fault as fault:
-            raise self._partials.partial_error(fault, None) from None
+            raise self._columns.partial_error(fault, None) from None
 
     def _held(self) -> list[pa.RecordBatch]:
         """As of `Combine`; what the parcels have is in it."""
