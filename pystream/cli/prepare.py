@@ -84,7 +84,7 @@ def _read(spark: SparkSession, paths: tuple[str, ...], reader: str) -> DataFrame
 
 def _write(rows: DataFrame, out: Path) -> int:
     """Write the streams, each whole in one file, into a folder that gets its name when all are written."""
-    from pystream.spark.write import hidden_beside, replace_folder  # noqa: PLC0415
+    from pystream.spark.data.write import hidden_beside, replace_folder  # noqa: PLC0415
 
     hidden = hidden_beside(out.absolute())
     try:

@@ -111,7 +111,7 @@ def spark_session() -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     from pystream.spark import session  # noqa: PLC0415
-    from pystream.spark.causes import cause_of  # noqa: PLC0415
+    from pystream.spark.error_causes import cause_of  # noqa: PLC0415
 
     running = SparkSession.getActiveSession()
     spark = running or session()
@@ -125,7 +125,7 @@ def spark_session() -> Iterator[SparkSession]:
 
 
 def _write(job: Job, query: Query, result: DataFrame, schema: pa.Schema) -> int:
-    from pystream.spark.write import sort_columns, write_sorted  # noqa: PLC0415 - an extra
+    from pystream.spark.data.write import sort_columns, write_sorted  # noqa: PLC0415 - an extra
 
     if job.out is not None:
         return write_sorted(result, query, job.out, schema, rows_out.FORMATS[job.out.suffix])

@@ -4,7 +4,7 @@
 >>> ps.aggregate(query, smart_meters(streams=4, tuples=1_000_000, seed=1))
 
 A data set is made block by block, each from a seed of its own, so that blocks can be made anywhere, in any order, and
-the bytes are the same: in one process here, or by as many as Spark has (pystream/spark/generate.py). A block draws its
+the bytes are the same: in one process here, or by as many as Spark has (spark/data/generate.py). A block draws its
 tuples first and then deals them to the streams at random, equally many to each. So a seed gives the same tuples
 whatever the number of streams, a key's tuples are spread over all streams, and equal timestamps occur within and across
 them. `ts` counts seconds from a midnight and never decreases within a stream.

@@ -44,7 +44,7 @@ def main() -> None:
     from pyspark.daemon import manager  # noqa: PLC0415 - what this stands in front of
 
     from pystream.partials import PackedCombine, PackedFold  # noqa: PLC0415
-    from pystream.spark.shards import Shard  # noqa: PLC0415
+    from pystream.spark.stream.shard import Shard  # noqa: PLC0415
 
     faulty(PackedFold, "finish", "fold")
     faulty(PackedCombine, "finish", "combine")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyarrow import fs
 
-    from pystream.spark.listing import File
+    from pystream.spark.files.listing import File
 
 #: Rows handed over at a time: a few columns of so many rows stay in the processor's cache.
 BATCH_ROWS = 1 << 16

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pystream.errors import PartialError
 from pystream.partials import seals
 from pystream.partials.seals import Seal
-from pystream.spark.parcels import table_of, to_view
+from pystream.spark.stream.table_bytes import table_of, to_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

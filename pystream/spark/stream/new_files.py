@@ -1,7 +1,7 @@
 """`aggregate_new_files`: a streaming query over the files that come into a folder, which the executors read themselves.
 
 Spark finds the files and remembers in the checkpoint which of them it has had: its source for binary files, of which
-only the names are taken. The executors read them with Arrow, as in files.py, so no row crosses into the JVM before it
+only the names are taken. The executors read them with Arrow, as in files/, so no row crosses into the JVM before it
 is in a window; from there on everything is as in streaming.py.
 """
 
@@ -17,11 +17,11 @@ from pyarrow import fs
 from pyspark.sql import functions as f
 
 from pystream.errors import PystreamError
-from pystream.spark.columns import columns_used, order_columns
-from pystream.spark.files import FILE, ROW, Source, look, plain
-from pystream.spark.formats import BY_NAME, naming
-from pystream.spark.listing import File, Path, format_of, list_files, open_path
-from pystream.spark.streaming import layout_of, windows
+from pystream.spark.files.file_source import FILE, ROW, Source, look, plain
+from pystream.spark.files.formats import BY_NAME, naming
+from pystream.spark.files.listing import File, Path, format_of, list_files, open_path
+from pystream.spark.rows.needed_columns import columns_used, order_columns
+from pystream.spark.stream.streaming import layout_of, windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

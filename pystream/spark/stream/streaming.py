@@ -4,8 +4,8 @@
             fold natively                            combine natively
 
 Spark stores the shards' states with its own, versioned by micro-batch: after a crash the query goes on from the last
-committed micro-batch, and the one that was under way is run again and gives the same rows (see windows.py). With a sink
-that takes a micro-batch once, each row arrives exactly once.
+committed micro-batch, and the one that was under way is run again and gives the same rows (see shard_windows.py). With
+a sink that takes a micro-batch once, each row arrives exactly once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from pystream._engine.plan import Plan
 from pystream.errors import PystreamError, SchemaError
 from pystream.operator import Operator
 from pystream.partials import Fold
-from pystream.spark.checkpoint import Checkpoint, checkpoint_of
-from pystream.spark.columns import columns_used, order_columns
-from pystream.spark.outgoing import arrived, sent
-from pystream.spark.parcels import PARCELS, STATE, Layout, Saved, pack
-from pystream.spark.phases import SHARDS_MAX, shard_labels
-from pystream.spark.shards import COUNTS, Shard
-from pystream.spark.types import result_schema, results, to_spark
-from pystream.spark.workers import settle
+from pystream.spark.rows.needed_columns import columns_used, order_columns
+from pystream.spark.rows.phases import SHARDS_MAX
+from pystream.spark.rows.shard_hash import shard_labels
+from pystream.spark.rows.spark_types import result_schema, results, to_spark
+from pystream.spark.stream.checkpoint import Checkpoint, checkpoint_of
+from pystream.spark.stream.outgoing import arrived, sent
+from pystream.spark.stream.parcels import PARCELS, pack
+from pystream.spark.stream.shard import COUNTS, Shard
+from pystream.spark.stream.state import STATE, Layout, Saved
+from pystream.spark.task_process import settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +60,7 @@ def aggregate(
     shards: int | None,
     metrics: str,
 ) -> DataFrame:
-    """Aggregate a streaming DataFrame; see frames.py."""
+    """Aggregate a streaming DataFrame; see dataframes.py."""
     columns = columns_used(df.columns, query, [*order_columns(query, stream, position), stream], "the DataFrame")
     schema = to_arrow_schema(df.select(columns).schema, timezone="UTC")  # the session's must not show
     layout = layout_of(df.sparkSession, query, schema, stream, position, streams, late, shards)

@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 
 from pystream.errors import PystreamError
-from pystream.spark.causes import cause_of
+from pystream.spark.error_causes import cause_of
 from pystream.whole_file import whole_file
 
 if TYPE_CHECKING:

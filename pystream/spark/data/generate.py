@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 
 from pystream.data.sample import DataSet
 from pystream.errors import PystreamError
-from pystream.spark.causes import cause_of
+from pystream.spark.error_causes import cause_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pystream.spark import batch, streaming
+from pystream.spark.rows import batch
+from pystream.spark.stream import streaming
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +31,8 @@ def aggregate(
     `stream` names the integer column that says which input a row belongs to, `position` the column that orders the rows
     of one stream with equal timestamps; `first`, `last` and udfs need both, because a DataFrame has no order.
 
-    A session that `session()` did not start does it faster with the settings of session.py that are about Python and
-    Arrow: with any other `spark.sql.execution.arrow.maxBytesPerBatch` than 2147483647 Spark 4.1 and later measure what
+    A session that `session()` did not start is faster with the settings of local_session.py about Python and Arrow:
+    with any other `spark.sql.execution.arrow.maxBytesPerBatch` than 2147483647 Spark 4.1 and later measure what
     goes to Python anew with every row, and without `spark.python.unix.domain.socket.enabled` small tasks wait for TCP.
 
     The rest is for streaming DataFrames, whose results come in append mode, each row once. A window comes out with the

@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 from pystream._engine.time_text import too_low
 from pystream.errors import DisorderError, PystreamError
 from pystream.partials import seals
-from pystream.spark.parcels import Layout, Saved, Told, check_complete, merged_marks, table_of, ticks
-from pystream.spark.windows import windows_of
+from pystream.spark.stream.parcels import Told, check_complete, merged_marks, ticks
+from pystream.spark.stream.shard_windows import windows_of
+from pystream.spark.stream.state import Layout, Saved
+from pystream.spark.stream.table_bytes import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

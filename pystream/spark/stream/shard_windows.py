@@ -25,12 +25,14 @@ from pystream.errors import SchemaError
 from pystream.operator import Operator
 from pystream.partials import PackedCombine, seals
 from pystream.partials.seals import Seal
-from pystream.spark.parcels import Layout, Saved, table_of, ticks, to_bytes
+from pystream.spark.stream.parcels import ticks
+from pystream.spark.stream.table_bytes import table_of, to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pystream.designs import Design
+    from pystream.spark.stream.state import Layout, Saved
 
 #: The design of the operators: its output thread takes one step per ready run, and its snapshots hold windows.
 DESIGN: Design = "runs"

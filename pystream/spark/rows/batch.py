@@ -15,10 +15,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pystream.errors import SchemaError
 from pystream.operator import Operator
-from pystream.spark.columns import columns_used, has_udf, order_columns
-from pystream.spark.phases import Phases
-from pystream.spark.types import results, to_spark
-from pystream.spark.workers import settle
+from pystream.spark.rows.needed_columns import columns_used, has_udf, order_columns
+from pystream.spark.rows.phases import Phases
+from pystream.spark.rows.spark_types import results, to_spark
+from pystream.spark.task_process import settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

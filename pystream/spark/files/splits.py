@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pystream.spark.formats import Piece
-    from pystream.spark.listing import File
+    from pystream.spark.files.formats import Piece
+    from pystream.spark.files.listing import File
 
 #: Bytes that a task reads: a second of work, beside which starting it costs little, and little to do again if it fails.
 SPLIT_BYTES = 256 << 20

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
 from pystream.errors import PystreamError
-from pystream.spark.causes import cause_of
-from pystream.spark.parcels import STATE
+from pystream.spark.error_causes import cause_of
+from pystream.spark.stream.state import STATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
