@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from pystream import _native
-from pystream._engine import notebook, snapshot
+from pystream import _native, _notebook
+from pystream._engine import snapshot
 from pystream._engine.arguments import a_number, a_query, a_schema
 from pystream._engine.async_batches import AsyncBatches
 from pystream._engine.engine import INPUTS_MAX, Engine
@@ -377,10 +377,10 @@ class Operator:
             _warn_lost(lost, stacklevel=4)
 
     def __repr__(self) -> str:
-        return f"<pystream.Operator: {', '.join(notebook.operator_facts(self))}>"
+        return f"<pystream.Operator: {', '.join(_notebook.operator_facts(self))}>"
 
     def _repr_html_(self) -> str:
-        return notebook.operator_html(self)
+        return _notebook.operator_html(self)
 
 
 def _warn_dropped(output: Output) -> None:

@@ -163,7 +163,7 @@ class TGate:
 
 
 def _bring(handle: _native.TGateHandle, reader: int, out: Outbox[_Tuple], kept: dict[int, Any], most: int) -> None:
-    """See to it that so many tuples wait, if they are ready; what was left over by a call before comes alone."""
+    """Fetch up to `most` ready tuples; what an earlier call left over is given first, by itself."""
     got = CHUNK
     while len(out) < most and got == CHUNK:
         if out.stage is None:

@@ -142,7 +142,7 @@ class WHive:
         return None
 
     def _bring(self, handle: _native.WHiveHandle) -> None:
-        """See to it that a winset waits, if there is one."""
+        """Fetch a winset if none waits and there is one."""
         if self._out:
             return
         if self._out.stage is None:

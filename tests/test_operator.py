@@ -182,7 +182,7 @@ def test_integer_sum_that_does_not_fit_is_an_error_and_rows_before_it_come_out(d
         assert got == [{"ts": 0, "k": 1, "n": 1, "total": 2**63 - 1}]
         with pytest.raises(ps.SumOverflowError):
             op.poll()
-        with pytest.raises(ps.ClosedError, match="reading its output tells why"):
+        with pytest.raises(ps.ClosedError, match=r"call poll\(\) to get the error"):
             for _ in patience():  # the reader may hear of it first
                 op.add(0, batch(21))
 

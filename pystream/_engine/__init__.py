@@ -10,7 +10,7 @@ user_windows    the objects of a `udf`
 snapshot        the state as bytes, and back
 stall           `Stats` and `Stall`: what an operator says of itself
 structures      what `TGate` and `WHive` share
-arguments       checks of arguments; time_text: timestamps in messages; notebook: how things print
+arguments       checks of arguments; time_text: timestamps in messages
 
 Rooms below: `_inputs`, `_native`.
 """

@@ -175,4 +175,4 @@ class Engine:
             return ClosedError("the operator has ended")
         if self.handle.input_stats(input)["closed"]:
             return ClosedError(f"input {input} is closed: it takes nothing more")
-        return ClosedError(f"input {input} takes nothing more: the operator cannot go on; reading its output tells why")
+        return ClosedError(f"input {input} takes nothing more: the operator cannot go on; call poll() to get the error")

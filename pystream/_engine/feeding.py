@@ -1,4 +1,4 @@
-"""Feed an operator whole inputs in large pieces: what `aggregate` does, by few threads."""
+"""Feed whole inputs to an operator in large pieces, from few threads: what `aggregate` does."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Part = tuple[pa.RecordBatch, int]
 
 
 def feed(engine: Engine, inputs: dict[int, Iterator[Part]], rows: int) -> None:
-    """Add all parts of these inputs in pieces of so many rows, waiting for room, and close the inputs.
+    """Add all parts of these inputs in pieces of `rows` rows, waiting for room, and close the inputs.
 
-    Always goes on with the input that has come least far in time. User objects: one input only.
+    The next piece is always one of the input that is furthest behind in time. User objects: one input only.
     """
     if engine.plan.udfs:
         _feed_objects(engine, inputs, rows)

@@ -37,7 +37,7 @@ class Unread(NamedTuple):
 
 
 class Output:
-    """Rows of one operator, for whoever asks first."""
+    """The finished rows of one operator; each goes to one reader."""
 
     def __init__(self, handle: _native.OperatorHandle, inputs: int, query: Query, plan: Plan, udf: UdfRunner) -> None:
         self.box: Outbox[pa.RecordBatch] = Outbox("operator")
@@ -87,10 +87,10 @@ class Output:
         """The next batch, if there is one in time; StopIteration at the end."""
         return self.box.take(lambda: self._bring(ms, 1))
 
-    # Whoever calls what follows holds the box.
+    # Guarded by the box.
 
     def _bring(self, ms: int, most: int | None) -> None:
-        """See to it that there is a batch in the box, if one comes in time; `most` of them are about to go."""
+        """Fetch a batch into the box if it is empty and one is ready in time; the caller takes `most` of them."""
         if not self.box:  # alone, so that no failure after them can take them along
             self.fetch(ms)
         self.keep([] if most is None else self.box.waiting()[most:])
@@ -109,7 +109,7 @@ class Output:
         return True
 
     def gather(self) -> None:
-        """Bring all that is finished, for whoever reads next; it counts as not taken. Raises what poll would."""
+        """Fetch all that is finished, for the next reader; it counts as not taken. Raises what poll would."""
         try:
             while self.fetch(0):
                 self.keep(self.box.waiting())
@@ -183,7 +183,7 @@ class Output:
             is_closed = self._handle.stall()["input"] < 0
             state = self._first_rows(grace_s if is_closed else 0)
             rows = state["rows"] + max(0, self._rows_at_hand() - self._kept)
-            # Unless it waits for a reader, it may have put out its last window and not counted it out yet.
+            # Unless it waits for a reader, it may have emitted its last window without having counted it.
             waits = is_closed and state["full"]
             return Unread(rows, self._handle.stats()["windows"] if waits else 0)
         except ClosedError:

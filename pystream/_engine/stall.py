@@ -1,4 +1,4 @@
-"""What an operator tells of itself: `Stats` in numbers, and `Stall`, why no more comes out of it."""
+"""What an operator reports of itself: `Stats`, its counters, and `Stall`, why it emits nothing more."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _several(n: int, one: str, many: str) -> str:
 
 
 def unread(rows: int, counters: dict[str, int]) -> Stall:
-    """What is said of an output that is full: so many rows."""
+    """The stall of an output that is full: `rows` rows wait to be read."""
     return Stall(None, None, counters["pending"], counters["windows"], None, (), "unread output", rows)
 
 

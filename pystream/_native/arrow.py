@@ -11,12 +11,12 @@ from pystream._native.faults import raise_if_broken
 
 
 def new_array() -> Any:
-    """An Arrow array for C to read or fill. What nobody moves out is released with it, even if Ctrl-C comes between."""
+    """An Arrow array for C to read or fill. What is not moved out is released with it, even after Ctrl-C."""
     return ffi.gc(ffi.new("struct ArrowArray *"), lib.ps_arrow_release)
 
 
 def imported(array: Any, schema: pa.Schema) -> pa.RecordBatch:
-    """The array as a batch. It stays as it is, so that it can be imported again if an exception comes on the way."""
+    """The array as a batch. The array is left as it is, so that it can be imported again after an exception."""
     reference = new_array()
     raise_if_broken(lib.ps_arrow_share(array, reference))
     return pa.RecordBatch._import_from_c(int(ffi.cast("uintptr_t", reference)), schema)

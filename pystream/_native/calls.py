@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Done:
-    """Whether a C call has been made, and what it answered: known even if an exception comes right behind it.
+    """Whether a C call has been made, and its code: known even if an exception is raised right after it.
 
     When a call returns, Python may raise an exception from outside (handover.py) before the result has a name. A loop
     over a C iterator names it first.
@@ -31,7 +31,7 @@ class Done:
 
     @property
     def is_ok(self) -> bool:
-        """Whether it has done what it should."""
+        """Whether it has succeeded."""
         return bool(self.code == lib.PS_OK)
 
     @property
@@ -41,7 +41,7 @@ class Done:
 
 
 def new_object(new: Any, free: Any, kind: str, *arguments: Any) -> Any:
-    """An object that C makes and that is freed with the last reference, also if an exception comes right behind."""
+    """An object that C allocates, freed with the last reference, also if an exception is raised right after."""
     out = ffi.new(f"{kind} **")
     code = lib.PS_OK
     for code in map(new, *((a,) for a in (*arguments, out))):  # noqa: B007 - used afterwards

@@ -48,7 +48,7 @@ class FoldHandle:
         raise_fault(lib.ps_fold_add_partials(self._fold, array, held, fault), fault)
 
     def get_partials(self, start: int, most: int, schema: pa.Schema) -> pa.RecordBatch | None:
-        """Up to so many entries from number `start` on; None at the end."""
+        """Up to `most` entries from number `start` on; None at the end."""
         out = new_array()
         code = lib.ps_fold_get_partials(self._fold, start, most, out)
         if code == lib.PS_END:
@@ -88,7 +88,7 @@ class FoldHandle:
     def get_windows(self, windows: Windows, until: int | None, most: int, schema: pa.Schema) -> pa.RecordBatch | None:
         """What is in `windows`, filled first unless it is; None at the end.
 
-        It is filled with the next windows that end at `until` or before (None: all of them), so many rows or more.
+        It is filled with the next windows that end at `until` or before (None: all of them), `most` rows or more.
         """
         if windows.rows.release == ffi.NULL:
             fault = ffi.new("ps_fault *")
@@ -112,7 +112,7 @@ class FoldHandle:
 
     @property
     def start(self) -> int:
-        """The lowest start of a window that has not been put out."""
+        """The lowest start of a window that has not been emitted."""
         return int(lib.ps_fold_start(self._fold))
 
     @property
@@ -132,7 +132,7 @@ class FoldHandle:
 
 
 class Windows:
-    """What a fold was asked for: it stays here as long as this object."""
+    """The rows that a fold emitted, kept until this object is dropped."""
 
     def __init__(self) -> None:
         self.rows = new_array()

@@ -11,5 +11,5 @@ def memory_live() -> int:
 
 
 def memory_fail_after(allocations: int) -> None:
-    """Let so many allocations minus one succeed and then fail all; 0 switches it off. For tests."""
+    """Fail the n-th allocation from now and all after it; 0 switches it off. For tests."""
     lib.ps_memory_fail_after(allocations)

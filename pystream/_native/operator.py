@@ -25,10 +25,10 @@ SAVED_WINDOWS = pa.schema(
 )
 SAVED_TUPLE = pa.schema([("batch", pa.int64()), ("row", pa.int64())])
 
-#: Operators that may have threads. No callback takes them out: an interrupt in one would be swallowed.
+#: Operators that may have threads. No weakref callback removes them: an interrupt in one would be swallowed.
 _handles: set[weakref.ref[OperatorHandle]] = set()
 
-#: More than these, and the dead ones are taken out.
+#: Above this size, dead references are removed.
 _HANDLES_MANY = 256
 
 
@@ -40,7 +40,7 @@ def _end_at_exit(handle: OperatorHandle) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """Let no thread of ours run on while Python is taken down."""
+    """End all operators, so that no thread of theirs runs while Python shuts down."""
     for one in tuple(_handles):
         if (handle := one()) is not None:
             handle.end()
@@ -49,8 +49,8 @@ def _end_all() -> None:
 class OperatorHandle:
     """An operator in C. Calls release the GIL, and any thread may make any call at any time.
 
-    `end` stops the operator's thread; the memory goes with the last reference, so a call that comes late or is still
-    under way finds a valid operator, which answers that it has ended.
+    `end` stops the operator's thread. The memory is freed with the last reference, so a late call, or one still
+    running, finds a valid operator, which answers that it has ended.
 
     What undoes something is C alone, and can be called in a `finally` (handover.py): `resume` after `pause`, whether
     that came through or not; `unwatch` with the descriptor of `watch`; `cancel`, which makes every call that waits, now
@@ -101,7 +101,7 @@ class OperatorHandle:
         return Feed(self, inputs)
 
     def wait_space(self, input: int, rows: int, ms: int) -> bool:
-        """Wait until the input has room for so many rows; False when the time is over."""
+        """Wait until the input has room for `rows` rows; False when the time is over."""
         code = lib.ps_operator_wait_space(self.live, input, rows, ms)
         if code == lib.PS_CLOSED:
             raise Fault(code, ffi.new("ps_fault *"))
@@ -209,11 +209,11 @@ class OperatorHandle:
         lib.ps_operator_limit(self.live, max_pending)
 
     def bulk(self, rows: int) -> None:
-        """Let `take` wait for so many rows, or the end, however long it takes."""
+        """Let `take` wait for `rows` rows or the end, however long it takes."""
         lib.ps_operator_bulk(self.live, rows)
 
     def keep(self, rows: int) -> None:
-        """Count so many rows as not taken yet."""
+        """Count `rows` rows as not taken yet."""
         lib.ps_operator_keep(self.pointer, rows)
 
 
@@ -274,7 +274,7 @@ class Feed:
         feed.row, feed.batch = 0, array
 
     def run(self, cut: int) -> int:
-        """Hand batches over in pieces of so many rows, waiting for room, until one is taken whole: the input's number.
+        """Add batches in pieces of `cut` rows, waiting for room, until one is taken whole; gives its input.
 
         A Fault leaves the pieces before it there.
         """

@@ -111,10 +111,10 @@ class Combine:
                 return
             yield from out
 
-    # Whoever calls what follows holds the outbox.
+    # Guarded by the outbox.
 
     def _bring(self, until: int | None) -> None:
-        """See to it that windows wait, if there are any."""
+        """Fetch windows if none wait and there are some."""
         if not self._out and not self._fetch(until):
             self._forget_keys()
 

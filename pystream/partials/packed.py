@@ -160,7 +160,7 @@ class PackedCombine(Combine):
             raise PartialError(f"packed partials: {error}") from error
         self._out.hold(lambda: self._take(seal, loaded, data, blocks))
 
-    # Whoever calls what follows holds the outbox.
+    # Guarded by the outbox.
 
     def _take(
         self, seal: seals.Seal, keys: pa.RecordBatch, data: memoryview, blocks: list[tuple[int, int, int]]

@@ -148,7 +148,7 @@ class PartialColumns:
         most: int,
         done: _native.Done | None = None,
     ) -> None:
-        """Fold so many prepared rows, from one on."""
+        """Fold `most` prepared rows from row `start` on."""
         try:
             handle.add_rows(rows.slice(start, most), done)
         except _native.Fault as fault:
@@ -235,7 +235,7 @@ class PartialColumns:
         return PartialError(f"row {fault.row} of the partials: {name} = {_short(value)} {why}")
 
     def window_error(self, fault: _native.Fault) -> PystreamError:
-        """The exception for a window that could not be put out."""
+        """The exception for a window that could not be emitted."""
         if fault.window is None:
             return ClosedError("it has failed before and cannot go on")
         name = list(self.query.aggregates)[fault.aggregate]

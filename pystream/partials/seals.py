@@ -1,4 +1,4 @@
-"""Seals: a head in front of bytes that leave a process, by which whoever gets them knows them again.
+"""Seals: a head in front of bytes that leave a process, by which the receiver identifies and checks them.
 
     head      magic, version, kind, shard, number, total, sender, length of the body; CRC-32 of all that and the body
     body
