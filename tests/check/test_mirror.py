@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pystream.check.manifest import find_spec
-from pystream.check.pluscal import labels, pluscal_modules
+from pystream.verify.tlc.manifest import find_spec
+from pystream.verify.tlc.pluscal import labels, pluscal_modules
 
 CSRC = Path(__file__).parents[2] / "csrc"
 STEP = re.compile(r"^\s*AT\((\w+)\);", re.MULTILINE)

@@ -15,7 +15,7 @@ import test_model_run_gate
 import test_model_t_gate
 import test_model_w_hive
 
-from pystream.model import run
+from pystream.verify.scheduler import run
 
 SPEC = Path(__file__).parents[2] / "spec"
 MODULES = {
