@@ -19,6 +19,7 @@ from pystream._inputs.ingest import batches, dates_as_times
 from pystream._inputs.schemas import common_schema
 from pystream._inputs.shapes import several
 from pystream._inputs.sorting import in_order
+from pystream._kinds import KINDS
 from pystream.designs import design_for
 from pystream.errors import ClosedError, SchemaError
 from pystream.operator import Operator
@@ -248,7 +249,6 @@ def _end(readers: list[_Reader]) -> None:
 
 def _empty(query: Query) -> pa.Schema:
     """The schema of the result over inputs that hold nothing, not even a schema."""
-    known = {"count": pa.int64(), "avg": pa.float64()}
     fields = [("ts", pa.int64()), *((k, pa.null()) for k in query.key)]
-    fields += [(name, a.type or known.get(a.function, pa.null())) for name, a in query.aggregates.items()]
+    fields += [(name, a.type or KINDS[a.function].fixed_result or pa.null()) for name, a in query.aggregates.items()]
     return pa.schema(fields)

@@ -19,6 +19,7 @@ from pystream._engine.time_text import time_text
 from pystream._inputs.column_checks import aligned, checked_column, first_null, is_text, sound, stored, typed
 from pystream._inputs.column_names import missing_column
 from pystream._inputs.schemas import mentions, plain, plain_schema
+from pystream._kinds import KINDS
 from pystream.errors import SchemaError, UdfError
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Plan:
         value = (
             -1 if aggregate.column is None else self._index(Column(aggregate.column, self.type_of(aggregate.column)))
         )
-        if value >= 0 and aggregate.function in ("sum", "avg") and not _is_number(self.columns[value].type):
+        if KINDS[aggregate.function].takes == "numbers" and not _is_number(self.columns[value].type):
             raise SchemaError(
                 f"{name} = {aggregate!r}: column of type {self.columns[value].type} has no {aggregate.function}"
             )
@@ -193,14 +194,11 @@ class Plan:
         return len(self.columns) - 1
 
     def _out_field(self, name: str, aggregate: Aggregate) -> pa.Field:
-        if aggregate.type is not None or aggregate.function == "udf":
+        kind = KINDS[aggregate.function]
+        if kind.takes == "user":
             return pa.field(name, aggregate.type or pa.null())
-        if aggregate.function == "count":
-            return pa.field(name, pa.int64())
-        type = self.type_of(aggregate.column or "")
-        if aggregate.function == "avg" or (aggregate.function == "sum" and pa.types.is_floating(storage(type))):
-            return pa.field(name, pa.float64())
-        return pa.field(name, pa.int64() if aggregate.function == "sum" else type)
+        column = pa.null() if aggregate.column is None else self.type_of(aggregate.column)
+        return pa.field(name, kind.result_type(column, storage(column)))
 
     def _out_schema(self) -> pa.Schema:
         keys = [pa.field(k, self.type_of(k)) for k in self.query.key]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pystream._kinds import KINDS
+
 try:
     from pystream._core import __file__ as library_path
     from pystream._core import ffi, lib
@@ -30,9 +32,7 @@ DESIGNS = {
     "sliced": lib.PS_SLICED,
     "runs": lib.PS_RUNS,
 }
-FUNCTIONS = {
-    name: getattr(lib, f"PS_{name.upper()}") for name in ("count", "sum", "avg", "min", "max", "first", "last", "udf")
-} | {"native_udf": lib.PS_NATIVE}
+FUNCTIONS = {name: getattr(lib, f"PS_{name.removesuffix('_udf').upper()}") for name in KINDS}
 TYPES = {
     name: getattr(lib, f"PS_{name}")
     for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from pystream._engine.plan import Plan
 from pystream._inputs.file_inputs import open_inputs
 from pystream._inputs.schemas import common_schema
+from pystream._kinds import ORDERED
 from pystream.cli import rows_out
 from pystream.cli.file_streams import STANDARD
 from pystream.data.stored_streams import POSITION, STREAM
-from pystream.designs import ORDERED
 from pystream.errors import PystreamError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from pystream import _native
 from pystream._engine.plan import Plan, from_wire, storage, wire_type
 from pystream._engine.time_text import too_low
 from pystream._inputs.column_checks import aligned, checked_column, first_null, stored, typed
+from pystream._kinds import KINDS, ORDERED, USER
 from pystream.errors import ClosedError, DisorderError, PartialError, PystreamError, SchemaError, SumOverflowError
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ SLICE, ROWS = "__slice", "__rows"
 
 #: Rows of a batch of partials or windows, about.
 BATCH_ROWS = 1 << 16
-
-_PLACED = ("first", "last")
-_PLACE = ("ts", "stream", "position")
 
 
 def partial_schema(
@@ -58,11 +56,11 @@ class PartialColumns:
 
     def __init__(self, query: Query, schema: pa.Schema, stream: str | None, position: str | None) -> None:
         for name, aggregate in query.aggregates.items():
-            if aggregate.function in ("udf", "native_udf"):
+            if aggregate.function in USER:
                 raise ValueError(f"{name} = {aggregate!r} takes tuples one by one and in order: it cannot be folded")
         self.query = query
         self.plan = Plan(query, schema)
-        placed = [f"{n} = {a!r}" for n, a in query.aggregates.items() if a.function in _PLACED]
+        placed = [f"{n} = {a!r}" for n, a in query.aggregates.items() if a.function in ORDERED]
         self.placed = placed[0] if placed else None
         self.order = [stream if placed else None, position if placed else None]
         self.fields = self._fields()
@@ -76,14 +74,13 @@ class PartialColumns:
         keys = [Field(c.name, c.type, nullable=True) for c in self.plan.columns[1 : 1 + len(self.query.key)]]
         fields = [Field(SLICE, pa.int64()), *keys, Field(ROWS, pa.int64())]
         for i, a in enumerate(self.plan.aggregates):
-            if (a.function == "count" and a.mask >= 0) or a.function in ("sum", "avg"):
-                fields.append(Field(f"__{i}_n", pa.int64()))
-            if a.function in ("sum", "avg"):
-                fields.append(Field(f"__{i}_sum", pa.binary()))
-            if a.function in ("min", "max", *_PLACED):
-                fields.append(Field(f"__{i}_value", self.plan.columns[a.column].type, nullable=True))
-            if a.function in _PLACED:
-                fields += [Field(f"__{i}_{what}", pa.int64(), nullable=True) for what in _PLACE]
+            if a.function == "count" and a.mask < 0:
+                continue  # it is the number of rows
+            types = {"sum": pa.binary(), "value": self.plan.columns[a.column].type}
+            fields += [
+                Field(f"__{i}_{what}", types.get(what, pa.int64()), nullable=what not in ("n", "sum"))
+                for what in KINDS[a.function].partial
+            ]
         return fields
 
     def handle(self, start: int = 0) -> _native.FoldHandle:

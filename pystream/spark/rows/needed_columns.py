@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pystream._inputs.column_names import missing_column
-from pystream.designs import ORDERED
+from pystream._kinds import ORDERED
 from pystream.errors import SchemaError
 
 if TYPE_CHECKING:
