@@ -304,7 +304,7 @@ static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
 
 static int64_t sliced_absorbed(ps_operator *op, int32_t which) {
   frontier f = look(op->state, op);
-  ledger_view view = ledger_look(&op->input[which].ledger, which <= f.input ? f.ts : f.ts - 1);
+  ledger_view view = ledger_count_above(&op->input[which].ledger, which <= f.input ? f.ts : f.ts - 1);
   return view.held - view.above - op->input[which].passed;
 }
 

@@ -139,7 +139,7 @@ static bool settle(wiml *w, ps_operator *op, frontier f) {
   for (int32_t i = 0; i < op->inputs; i++) {
     wiml_input *in = &w->input[i];
     if (in->seen == in->passed) continue;
-    ledger_view view = ledger_look(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
+    ledger_view view = ledger_count_above(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
     int64_t n = view.held - view.above;
     if (n > in->seen - in->passed) n = in->seen - in->passed;
     in->passed += n;
