@@ -1,25 +1,25 @@
 /*
- * tuml_mc.c - the TuML_MC design (Alg. 3 and 6): a T-Gate in, update threads that share the keys, a W-Hive out. See
+ * tuml_mc.c - the TuML_MC design (Alg. 3 and 6): a T-Gate, update threads that share the keys, a W-Hive. See
  * operator.h.
  *
- * Every update thread reads every tuple; it adds those of its own keys to their windows, and publishes how far it has
- * come for all of them: in the hive its position (the printed algorithm does so for its own tuples only, and stalls),
+ * Every update thread reads every tuple and adds those of its own keys to their windows. It publishes its progress for
+ * all tuples: in the hive its position (the printed algorithm does so only for the thread's own tuples, and stalls),
  * and in `merged` how many tuples of each input it has read.
  *
- * The output thread reads `merged` first, then puts out what is complete, and then settles what it has read in
- * `merged`. So when a tuple no longer counts as pending, every row that it completed is out; and a reader that stalls
- * holds back the output thread, hence the ledgers, hence the inputs, although the update threads go on.
+ * The output thread reads `merged` first, then emits what is complete, then settles what it has read in `merged`. So
+ * when a tuple is no longer pending, every row that it completed is emitted. A stalled reader blocks the output thread,
+ * hence the ledgers, hence the inputs, although update threads continue.
  */
 #include "designs/designs.h"
 #include "designs/t_gate_input.h"
 #include "designs/w_hive_output.h"
 
-enum { RUN = SIZED(64, 2) }; /* tuples read at once */
+enum { RUN = SIZED(64, 2) }; /* tuples read per call */
 
 typedef struct {
-  int64_t *read;  /* tuples of each input */
+  int64_t *read;  /* tuples read, by input */
   int64_t ts;     /* of the last tuple or marker; -1: none */
-  uint64_t open;  /* where the first window started that was open when the output thread was rung */
+  uint64_t open;  /* start of the first window that was open when the output thread was last rung */
   int64_t unrung; /* tuples since then */
   t_gate_tuple run[RUN];
 } updater;
@@ -30,8 +30,8 @@ typedef struct {
   int32_t updaters;
   updater *updater;
   cell *merged;    /* per updater and input: tuples read */
-  int64_t *seen;   /* per input, the output thread's: tuples that all updaters had read when it looked */
-  int64_t *passed; /* per input, the output thread's */
+  int64_t *seen;   /* per input, output thread: tuples that all updaters had read at the last look */
+  int64_t *passed; /* per input, output thread: tuples passed */
 } tuml_mc;
 
 /* ---- making ---- */
@@ -93,7 +93,7 @@ static void tuml_mc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
 }
 
 static bool tuml_mc_piles(ps_operator *op, int32_t which, int64_t ts) {
-  (void)op, (void)which, (void)ts; /* each is a node of the gate */
+  (void)op, (void)which, (void)ts; /* each heartbeat is a node of the gate */
   return true;
 }
 
@@ -104,10 +104,10 @@ static void tuml_mc_close(ps_operator *op, int32_t which) {
 
 /* ---- Update ---- */
 
-/* hashToThread. The low bits of the hash choose buckets, so these are others. */
+/* hashToThread. Uses other bits than the buckets of hash tables, which use the low ones. */
 static int32_t owner(const tuml_mc *t, const key *k) { return (int32_t)((k->hash >> 32) % (uint64_t)t->updaters); }
 
-/* A tuple of the updater's own. With udf, the journal lies in the sink. */
+/* Adds a tuple of one of the updater's own keys. With udf, the journal is in the sink. */
 static ps_code update_own(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple *next) {
   const batch *b = gate_batch(next);
   int64_t row = gate_row(next);
@@ -125,7 +125,7 @@ static ps_code update(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple
     ps_code code = update_own(t, op, u, next);
     if (code != PS_OK) return code;
   } else if (next->ts > self->ts) {
-    w_hive_heartbeat(t->out.hive, u, next->ts); /* time moves, whoever has the key */
+    w_hive_heartbeat(t->out.hive, u, next->ts); /* the position advances for tuples of others, too */
   }
   self->ts = next->ts;
   AT(update_publish);
@@ -134,7 +134,7 @@ static ps_code update(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple
   return PS_OK;
 }
 
-/* Wakes the output thread if there may be something for it: a window has become complete, or tuples to settle. */
+/* Wakes the output thread if a window may be complete or there are tuples to settle. */
 static void ring_output(updater *self, ps_operator *op, bool all) {
   uint64_t open = self->ts < 0 ? 0 : first_start(operator_windows(op), (uint64_t)self->ts);
   if (open == self->open && self->unrung < (all ? 1 : SETTLE_EVERY)) return;
@@ -143,7 +143,7 @@ static void ring_output(updater *self, ps_operator *op, bool all) {
   operator_ring(op, 0);
 }
 
-/* Nothing is ready: markers may have moved time. */
+/* Nothing is ready, but markers may have advanced the position. */
 static ps_code update_idle(tuml_mc *t, ps_operator *op, int32_t u, ps_code got) {
   updater *self = &t->updater[u];
   if (got == PS_END) {
@@ -195,7 +195,7 @@ static ps_code output_step(tuml_mc *t, ps_operator *op, ps_fault *fault) {
   look(t, op);
   ps_code code = hive_out_complete(&t->out, op, fault);
   if (code != PS_EMPTY && code != PS_END) return code;
-  if (code == PS_END) look(t, op); /* who has closed has read everything */
+  if (code == PS_END) look(t, op); /* a closed updater has read everything */
   return settle(t, op) ? code : PS_NO_MEMORY;
 }
 
@@ -222,7 +222,7 @@ static void tuml_mc_number(ps_operator *op, int64_t next) { w_hive_number(((tuml
 
 static int64_t tuml_mc_absorbed(ps_operator *op, int32_t which) {
   tuml_mc *t = op->state;
-  return t->updater[0].read[which] - t->passed[which]; /* while paused, all have read the same */
+  return t->updater[0].read[which] - t->passed[which]; /* while paused, all updaters have read the same */
 }
 
 static void tuml_mc_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((tuml_mc *)op->state)->out, out); }

@@ -12,7 +12,7 @@ void hive_out_free(hive_out *h) {
   w_hive_free(h->hive);
 }
 
-/* Puts out the winset that has been taken. */
+/* Emits the winset that was taken. */
 static ps_code put(hive_out *h, ps_operator *op, ps_fault *fault) {
   ps_code code = sink_lock(&op->sink);
   if (code != PS_OK) return code;
