@@ -3,7 +3,7 @@
 
 #include "windows/window_rows.h"
 
-/* Windows that a tuple is added to between two looks at `stop`: some 0.1 ms. */
+/* Windows between two reads of `stop`: some 0.1 ms. */
 #define STOP_EVERY SIZED(1024, 1)
 
 void window_list_init(window_list *list, pane_windows shape, const aggregates *functions, out_rows *journal,
@@ -102,7 +102,7 @@ static bool journal_step(window_list *list, int64_t start, uint8_t *state, const
   return journal_put(list->journal, *aggregates_udf_window(list->functions, state), start, b->number, row);
 }
 
-/* The link that leads to the winset of this start, which is created if it is missing. NULL when out of memory. */
+/* The link to the winset of this start, made if it is missing. NULL: out of memory. */
 static winset **winset_link(winset **from, int64_t start) {
   while (*from && (*from)->start < start) from = &(*from)->next;
   if (*from && (*from)->start == start) return from;
@@ -112,7 +112,7 @@ static winset **winset_link(winset **from, int64_t start) {
   return from;
 }
 
-/* One window of the tuple, in the winset of this start. */
+/* Adds the tuple to its window in one winset. */
 static bool update_window(window_list *list, winset *set, const batch *b, int64_t row) {
   uint8_t *state = winset_find_or_insert(set, b->keys[row], list);
   if (!state || !aggregates_add(list->functions, state, b, row)) return false;
