@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
   gate_in in;
-  hive_out out;
+  w_hive_output out;
   int32_t updaters;
   updater *updater;
   cell *merged;    /* per updater and input: tuples read */
@@ -41,7 +41,7 @@ static int32_t tuml_mc_workers(int32_t threads) { return 1 + threads; }
 static void tuml_mc_free(ps_operator *op) {
   tuml_mc *t = op->state;
   gate_in_free(&t->in);
-  hive_out_free(&t->out);
+  w_hive_output_free(&t->out);
   for (int32_t u = 0; t->updater && u < t->updaters; u++) memory_free(t->updater[u].read);
   memory_free(t->updater);
   memory_free(t->merged);
@@ -69,7 +69,7 @@ static bool tuml_mc_init(ps_operator *op) {
   tuml_mc *t = op->state = memory_new(sizeof *t);
   if (!t) return false;
   t->updaters = op->workers - 1;
-  if (gate_in_init(&t->in, op, 1, t->updaters) && hive_out_init(&t->out, op, t->updaters, true) &&
+  if (gate_in_init(&t->in, op, 1, t->updaters) && w_hive_output_init(&t->out, op, t->updaters, true) &&
       updaters_init(t, op)) {
     return true;
   }
@@ -193,7 +193,7 @@ static bool settle(tuml_mc *t, ps_operator *op) {
 
 static ps_code output_step(tuml_mc *t, ps_operator *op, ps_fault *fault) {
   look(t, op);
-  ps_code code = hive_out_complete(&t->out, op, fault);
+  ps_code code = w_hive_output_complete(&t->out, op, fault);
   if (code != PS_EMPTY && code != PS_END) return code;
   if (code == PS_END) look(t, op); /* a closed updater has read everything */
   return settle(t, op) ? code : PS_NO_MEMORY;
@@ -203,14 +203,14 @@ static ps_code tuml_mc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return number == 0 ? output_step(op->state, op, fault) : update_step(op->state, op, number - 1);
 }
 
-static int64_t tuml_mc_oldest(ps_operator *op) { return hive_out_oldest(&((tuml_mc *)op->state)->out); }
+static int64_t tuml_mc_oldest(ps_operator *op) { return w_hive_output_oldest(&((tuml_mc *)op->state)->out); }
 
-static int64_t tuml_mc_newest(ps_operator *op) { return hive_out_newest(&((tuml_mc *)op->state)->out); }
+static int64_t tuml_mc_newest(ps_operator *op) { return w_hive_output_newest(&((tuml_mc *)op->state)->out); }
 
 /* ---- snapshots ---- */
 
 static bool tuml_mc_save(ps_operator *op, window_visit visit, void *context) {
-  return hive_out_save(&((tuml_mc *)op->state)->out, visit, context);
+  return w_hive_output_save(&((tuml_mc *)op->state)->out, visit, context);
 }
 
 static ps_code tuml_mc_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
@@ -225,7 +225,7 @@ static int64_t tuml_mc_absorbed(ps_operator *op, int32_t which) {
   return t->updater[0].read[which] - t->passed[which]; /* while paused, all updaters have read the same */
 }
 
-static void tuml_mc_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((tuml_mc *)op->state)->out, out); }
+static void tuml_mc_stats(ps_operator *op, ps_stats *out) { w_hive_output_stats(&((tuml_mc *)op->state)->out, out); }
 
 const design tuml_mc_design = {
     .ordered = true,

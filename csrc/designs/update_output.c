@@ -15,7 +15,7 @@ static ps_code output_first(update_output *u, ps_operator *op, ps_fault *fault) 
   if (!operator_settle(op)) return PS_NO_MEMORY;
   ps_code code = sink_lock(&op->sink);
   if (code != PS_OK) return code;
-  code = winset_output(u->windows.first, &op->functions, op->keys, op->column_types + 1, &op->sink.rows, fault);
+  code = list_winset_output(u->windows.first, &op->functions, op->keys, op->column_types + 1, &op->sink.rows, fault);
   sink_unlock(&op->sink);
   if (code != PS_OK) return code;
   window_list_pop(&u->windows);

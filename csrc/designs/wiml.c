@@ -30,7 +30,7 @@ typedef struct {
 } wiml_input;
 
 typedef struct {
-  hive_out out;
+  w_hive_output out;
   wiml_input *input;
 } wiml;
 
@@ -49,7 +49,7 @@ static int32_t wiml_workers(int32_t threads) {
 
 static void wiml_free(ps_operator *op) {
   wiml *w = op->state;
-  hive_out_free(&w->out);
+  w_hive_output_free(&w->out);
   memory_free(w->input);
   memory_free(w);
 }
@@ -59,7 +59,7 @@ static bool wiml_init(ps_operator *op) {
   wiml *w = op->state = memory_new(sizeof *w);
   if (!w) return false;
   w->input = memory_new((size_t)op->inputs * sizeof *w->input);
-  if (!w->input || !hive_out_init(&w->out, op, op->inputs, false)) {
+  if (!w->input || !w_hive_output_init(&w->out, op, op->inputs, false)) {
     wiml_free(op);
     return false;
   }
@@ -152,20 +152,20 @@ static ps_code wiml_step(ps_operator *op, int32_t number, ps_fault *fault) {
   (void)number;
   wiml *w = op->state;
   frontier f = look(w, op);
-  ps_code code = hive_out_complete(&w->out, op, fault);
+  ps_code code = w_hive_output_complete(&w->out, op, fault);
   if (code != PS_EMPTY && code != PS_END) return code;
   if (code == PS_END) f = look(w, op); /* a closed input has added everything */
   return settle(w, op, f) ? code : PS_NO_MEMORY;
 }
 
-static int64_t wiml_oldest(ps_operator *op) { return hive_out_oldest(&((wiml *)op->state)->out); }
+static int64_t wiml_oldest(ps_operator *op) { return w_hive_output_oldest(&((wiml *)op->state)->out); }
 
-static int64_t wiml_newest(ps_operator *op) { return hive_out_newest(&((wiml *)op->state)->out); }
+static int64_t wiml_newest(ps_operator *op) { return w_hive_output_newest(&((wiml *)op->state)->out); }
 
 /* ---- snapshots ---- */
 
 static bool wiml_save(ps_operator *op, window_visit visit, void *context) {
-  return hive_out_save(&((wiml *)op->state)->out, visit, context);
+  return w_hive_output_save(&((wiml *)op->state)->out, visit, context);
 }
 
 /* Any lane will do, since lanes are combined. */
@@ -178,7 +178,7 @@ static int64_t wiml_absorbed(ps_operator *op, int32_t which) {
   return in->tuples - in->passed;
 }
 
-static void wiml_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((wiml *)op->state)->out, out); }
+static void wiml_stats(ps_operator *op, ps_stats *out) { w_hive_output_stats(&((wiml *)op->state)->out, out); }
 
 const design wiml_design = {
     .ordered = false,

@@ -16,26 +16,26 @@ typedef struct {
   const key **slots; /* open addressing by the key's hash; keys are compared by address */
   int64_t *window;   /* slot -> index of the window */
   int64_t capacity;
-} winset_index;
+} list_winset_index;
 
-typedef struct winset {
-  struct winset *next;
+typedef struct list_winset {
+  struct list_winset *next;
   int64_t start;
-  winset_index index;
+  list_winset_index index;
   int64_t windows, windows_capacity, states_capacity;
   const key **keys; /* by window */
   uint8_t *states;
-} winset;
+} list_winset;
 
 typedef struct {
   pane_windows shape;
   const aggregates *functions;
-  winset *first;
-  winset *loaded;     /* the last one that window_list_load added to */
-  ps_counter windows; /* in all winsets; any thread may read it */
-  ps_flag *stop;      /* when set, updates stop early */
-  out_rows *journal;  /* steps of the user's objects; NULL: no udf */
-  int64_t udf_window; /* number of the next window with user objects */
+  list_winset *first;
+  list_winset *loaded; /* the last one that window_list_load added to */
+  ps_counter windows;  /* in all winsets; any thread may read it */
+  ps_flag *stop;       /* when set, updates stop early */
+  out_rows *journal;   /* steps of the user's objects; NULL: no udf */
+  int64_t udf_window;  /* number of the next window with user objects */
 } window_list;
 
 /* A step of the user's objects: window number (-1: the batch is done), its start, batch number, row. */
@@ -51,7 +51,7 @@ void window_list_free(window_list *list);
 ps_code window_list_update(window_list *list, const batch *b, int64_t row);
 
 /* The first winset if no tuple at or after `ts` can be in it, else NULL. */
-winset *window_list_complete(const window_list *list, int64_t ts);
+list_winset *window_list_complete(const window_list *list, int64_t ts);
 
 /* Removes the first winset. */
 void window_list_pop(window_list *list);
@@ -68,5 +68,5 @@ ps_code window_list_load(window_list *list, int64_t start, const key *k, const u
 
 /* Appends the winset's rows in key order: start, key columns, aggregates. On failure *rows gets none of them, and
    *fault names the window. */
-ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types, out_rows *rows,
-                      ps_fault *fault);
+ps_code list_winset_output(list_winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types,
+                           out_rows *rows, ps_fault *fault);
