@@ -300,9 +300,9 @@ static inline void *pane_link_read(const cell *next) {
 /* Relaxed: the table's sweep number was raised before, guarded by its lock (KeySweep G1), and a thread that has read
    the word takes that lock before it uses the number. It cannot have held the lock before the number was raised: then
    its read would have happened before the word was written. Partner: sweep_read. */
-static inline void sweep_say(cell *word, uint64_t sweep) { CELL_STORE(word, sweep, memory_order_relaxed); }
+static inline void sweep_publish(cell *word, uint64_t sweep) { CELL_STORE(word, sweep, memory_order_relaxed); }
 
-/* Relaxed: as above; keys looked up from now on get the stamp of this sweep. Partner: sweep_say. */
+/* Relaxed: as above; keys looked up from now on get the stamp of this sweep. Partner: sweep_publish. */
 static inline uint64_t sweep_read(const cell *word) { return CELL_LOAD(word, memory_order_relaxed); }
 
 /* ---- run_gate.h ---- */

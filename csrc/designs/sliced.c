@@ -78,7 +78,7 @@ static void sliced_free(ps_operator *op) {
 
 /* Guarded by in->lock, before a key number is used: forgets all numbers if a new sweep has begun. */
 static void keep_up(sliced *s, int32_t which) {
-  uint32_t sweep = key_sweep_said(&s->sweep);
+  uint32_t sweep = key_sweep_current(&s->sweep);
   if (sweep == s->hive.input[which].sweep) return;
   key_numbers_forget(&s->input[which].numbers);
   s->hive.input[which].sweep = sweep;
@@ -227,7 +227,7 @@ static void sweep(ps_operator *op) {
   key_sweep_step(&s->sweep, &s->hive.window.key_order, awaited && pane_hive_has_swept(&s->hive, s->sweep.number));
 }
 
-static ps_code put_out(ps_operator *op, ps_fault *fault) {
+static ps_code emit_window(ps_operator *op, ps_fault *fault) {
   sliced *s = op->state;
   if (!settle_read(op)) return PS_NO_MEMORY;
   ps_code code = sink_lock(&op->sink);
@@ -298,7 +298,7 @@ static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
     ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
     if (code == PS_END || mark_inputs(op)) return code;
   }
-  return code == PS_OK ? put_out(op, fault) : code;
+  return code == PS_OK ? emit_window(op, fault) : code;
 }
 
 /* ---- snapshots: ready tuples are saved in slices, the others as pending although they are folded (pane_save.h)

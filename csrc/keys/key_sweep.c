@@ -23,7 +23,7 @@ static void begin(key_sweep *s) {
   s->under_way = true;
   s->kept = ps_counter_get(&s->table->known);
   AT(output_say);
-  sweep_say(&s->word, s->number);
+  sweep_publish(&s->word, s->number);
 }
 
 /* Visits the numbers below `to`. */

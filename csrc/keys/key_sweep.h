@@ -11,7 +11,7 @@
  * such a slice of every input has been read, numbers from before the sweep are in the window or nowhere. Then keys are
  * removed that are not listed there (key_order.h) and were not looked up in the table since the sweep began.
  *
- * Roles    inputs' threads: key_sweep_said. Output thread: key_sweep_step. They may run together.
+ * Roles    inputs' threads: key_sweep_current. Output thread: key_sweep_step. They may run together.
  * Cost     an input reads one word per batch, which stays in its cache; after a sweep it looks up each key in the table
  *          once more. The output thread visits all numbers, a share per window. A sweep begins when the table has twice
  *          as many keys as the last sweep has left and as the window has. So a stream with constant keys is never
@@ -43,7 +43,7 @@ typedef struct {
 void key_sweep_init(key_sweep *s, key_table *table);
 
 /* Input: the sweep begun last. */
-static inline uint32_t key_sweep_said(const key_sweep *s) {
+static inline uint32_t key_sweep_current(const key_sweep *s) {
   AT(add_sweep);
   return (uint32_t)sweep_read(&s->word);
 }

@@ -4,7 +4,7 @@
 #include "operator/design.h"
 
 void key_forget_keep_up(ps_operator *op, input *in) {
-  uint32_t sweep = key_sweep_said(&op->forget.sweep);
+  uint32_t sweep = key_sweep_current(&op->forget.sweep);
   if (sweep == in->sweep) return;
   key_cache_forget(&in->keys);
   in->sweep = sweep;

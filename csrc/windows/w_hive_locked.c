@@ -207,7 +207,7 @@ void ps_w_hive_close(ps_w_hive *h, int32_t thread) {
 
 /* Moves the rows of one winset into *out. When memory runs out the winset is kept for the next call; one whose sum does
    not fit is dropped, since it would block all later ones. */
-static ps_code put_out(ps_w_hive *h, struct ArrowArray *out, ps_fault *fault) {
+static ps_code emit_winset(ps_w_hive *h, struct ArrowArray *out, ps_fault *fault) {
   const ps_type key_type = PS_I64;
   h->rows.rows = 0;
   ps_code code = win_set_output(h->taken, 1, &key_type, &h->rows, fault);
@@ -222,7 +222,7 @@ static ps_code put_out(ps_w_hive *h, struct ArrowArray *out, ps_fault *fault) {
 ps_code ps_w_hive_get_next_winset(ps_w_hive *h, struct ArrowArray *out, ps_fault *fault) {
   pthread_mutex_lock(&h->reading);
   ps_code code = h->taken ? PS_OK : w_hive_get_next_winset(h->hive, &h->taken);
-  if (code == PS_OK) code = put_out(h, out, fault);
+  if (code == PS_OK) code = emit_winset(h, out, fault);
   pthread_mutex_unlock(&h->reading);
   return code;
 }
