@@ -112,7 +112,7 @@ typedef struct {
   int32_t keys;
   int32_t aggregates;
   const ps_aggregate *aggregate;
-  const uint8_t *text; /* by column: whether its strings are UTF-8, checked when loaded; NULL: none */
+  const uint8_t *text; /* by column: whether its strings are UTF-8; NULL: none. Checked in snapshots and partials */
 } ps_query;
 
 /* What went wrong, in numbers; Python makes the message. */
@@ -391,7 +391,7 @@ typedef enum {
   PS_BAD_LATE,  /* the slice is in a window that was emitted */
   PS_BAD_ROWS,  /* below 1, or too many */
   PS_BAD_COUNT, /* below 0, or more than there are rows */
-  PS_BAD_SUM,   /* not the bytes of a sum, or of one that so few values cannot have */
+  PS_BAD_SUM,   /* not the bytes of a sum, or a sum impossible for its number of values */
   PS_BAD_VALUE, /* no value of its column: out of range, or text that is not UTF-8 */
   PS_BAD_PLACE, /* a value without timestamp, stream and position, or a timestamp outside the slice */
   PS_BAD_PACK   /* not what packing produces, or of other keys */

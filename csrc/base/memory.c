@@ -94,7 +94,7 @@ static struct {
   size_t size[KEPT_MAX];
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Whether an array of so many bytes is a large block. No array is between MEMORY_LARGE_FROM and one large page, except
+/* Whether an array of `bytes` bytes is a large block. No array is between MEMORY_LARGE_FROM and one large page, except
    by the rest of a page that elements do not fill. */
 static bool is_large(size_t bytes) { return bytes >= MEMORY_LARGE_FROM; }
 

@@ -42,7 +42,7 @@ typedef struct {
   skip_node *trail;  /* follows the slowest reader */
   uint64_t rank;     /* number of nodes before trail */
   skip_node *best;   /* the last node of full height up to trail */
-  uint64_t *waiting; /* per input: its `active` when front advanced, if in a call; 0: that call has ended */
+  uint64_t *waiting; /* per input: `active` at the first read after front advanced, if odd; 0: that call has ended */
   uint8_t apart_end[64];
 } reclaim;
 

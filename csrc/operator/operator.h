@@ -23,8 +23,9 @@
  * (promises.c, key_forget.c, sliced.c) and continues without it if it is taken.
  *
  * Lock order: input->lock before any other. ledger.lock, pause.lock, queue.lock, doorbell.lock, key_table.lock and
- * op->dead_lock are leaves; inside sink.lock only queue.lock is taken (MQ with a udf). Arrow buffers are released with
- * no lock held, by callers' threads, because releasing may need Python's GIL, for which no worker may wait.
+ * op->dead_lock are leaves; inside sink.lock only queue.lock is taken (MQ with a udf). op->end_lock is taken alone and
+ * held while the workers are joined. Arrow buffers are released with no lock held, by callers' threads, because
+ * releasing may need Python's GIL, for which no worker may wait.
  */
 #pragma once
 

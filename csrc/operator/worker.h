@@ -4,7 +4,7 @@
  * A worker calls its design's step in a loop, and sleeps on its doorbell when there is nothing to do.
  *
  * Pausing. The pausing thread holds every input's lock, so no tuple is added. The output thread (worker 0) stops
- * between two steps, with work left: a wait for room in the sink is given up (PS_PAUSED) and repeated after the pause, so
+ * between two steps, with work left: a wait for room in the sink is given up (PS_PAUSED) and repeated after the pause:
  * a stalled reader does not block a pause. Update threads continue until they have nothing left: only then have all of
  * them read the same tuples. They take the mutex when they see the flag, so the step that finds nothing left has seen
  * everything added before the pause.
