@@ -67,9 +67,10 @@
 (*                                    t_gate_get_next_ready_tuple          *)
 (*  output_winset                   output_step, wiml_step ->              *)
 (*                                    w_hive_get_next_winset               *)
-(*  output_forward                  upout_complete, hive_out_complete      *)
+(*  output_forward                  update_output_complete,                *)
+(*                                    w_hive_output_complete               *)
 (*  output_space, output_space_ring operator_pass -> ledger_pass           *)
-(*  output_arm, output_sleep        work in operator.c                     *)
+(*  output_arm, output_sleep        work in worker.c                       *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets
 

@@ -53,7 +53,7 @@
 (*   insert_publish                         t_gate_insert_node             *)
 (*   next_read_written, next_read_next      t_gate_get_next_ready_tuple    *)
 (*   next_count                             reclaim_count                  *)
-(*   reclaim_...; reclaim_free              reclaim_advance; slab_give     *)
+(*   reclaim_...; reclaim_free              reclaim_advance; slab_return   *)
 (***************************************************************************)
 EXTENDS Naturals, Integers, Sequences, FiniteSets
 
