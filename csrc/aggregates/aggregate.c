@@ -166,24 +166,20 @@ static bool bytes_reserve(void *state, const column *c, int64_t row) {
   return memory_grow((void **)&s->data, &s->capacity, column_bytes(c, row).length + 1, 1);
 }
 
-static int bytes_compare(bytes x, const bytes_state *y) {
-  int64_t shorter = x.length < y->length ? x.length : y->length;
-  int order = shorter ? memcmp(x.data, y->data, (size_t)shorter) : 0;
-  return order ? order : (x.length > y->length) - (x.length < y->length);
-}
+static bytes bytes_of(const bytes_state *s) { return (bytes){s->data, s->length}; }
 
 static bool bytes_min_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
   bytes_state *s = state;
   bytes b = column_bytes(c, row);
-  return s->any && bytes_compare(b, s) >= 0 ? true : bytes_keep(s, b);
+  return s->any && bytes_compare(b, bytes_of(s)) >= 0 ? true : bytes_keep(s, b);
 }
 
 static bool bytes_max_add(const aggregate *a, void *state, const column *c, int64_t row) {
   (void)a;
   bytes_state *s = state;
   bytes b = column_bytes(c, row);
-  return s->any && bytes_compare(b, s) <= 0 ? true : bytes_keep(s, b);
+  return s->any && bytes_compare(b, bytes_of(s)) <= 0 ? true : bytes_keep(s, b);
 }
 
 /* Swaps the two, so that nothing need be allocated; the caller drops the other one. */
@@ -197,14 +193,14 @@ static bool bytes_swap(bytes_state *s, bytes_state *o) {
 static bool bytes_min_combine(const aggregate *a, void *state, void *other) {
   (void)a;
   const bytes_state *s = state, *o = other;
-  bool better = o->any && (!s->any || bytes_compare((bytes){o->data, o->length}, s) < 0);
+  bool better = o->any && (!s->any || bytes_compare(bytes_of(o), bytes_of(s)) < 0);
   return better ? bytes_swap(state, other) : true;
 }
 
 static bool bytes_max_combine(const aggregate *a, void *state, void *other) {
   (void)a;
   const bytes_state *s = state, *o = other;
-  bool better = o->any && (!s->any || bytes_compare((bytes){o->data, o->length}, s) > 0);
+  bool better = o->any && (!s->any || bytes_compare(bytes_of(o), bytes_of(s)) > 0);
   return better ? bytes_swap(state, other) : true;
 }
 

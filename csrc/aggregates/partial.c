@@ -163,9 +163,7 @@ static inline bool bytes_last_better(const bytes_partial *a, const bytes_partial
 }
 
 static int bytes_order(const bytes_partial *a, const bytes_partial *b) {
-  int64_t shorter = a->length < b->length ? a->length : b->length;
-  int order = shorter ? memcmp(a->data, b->data, (size_t)shorter) : 0;
-  return order ? order : (a->length > b->length) - (a->length < b->length);
+  return bytes_compare((bytes){a->data, a->length}, (bytes){b->data, b->length});
 }
 
 static inline bool bytes_min_better(const bytes_partial *a, const bytes_partial *b) {

@@ -20,7 +20,7 @@ static bool put_flag(byte_buffer *to, bool flag) { return put(to, &(uint8_t){fla
 
 static bool put_word(byte_buffer *to, uint64_t word) {
   uint8_t le[8];
-  for (int i = 0; i < 8; i++) le[i] = (uint8_t)(word >> (8 * i));
+  bytes_put_word(le, word);
   return put(to, le, 8);
 }
 
@@ -112,9 +112,7 @@ static bool get_flag(reader *from) {
 static uint64_t get_word(reader *from) {
   uint8_t le[8] = {0};
   get(from, le, 8);
-  uint64_t word = 0;
-  for (int i = 7; i >= 0; i--) word = word << 8 | le[i];
-  return word;
+  return bytes_word(le);
 }
 
 static int64_t get_count(reader *from) {

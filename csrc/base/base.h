@@ -49,6 +49,15 @@ void memory_free(void *block);
  */
 bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element);
 
+/* From `from` elements to `to`; the new ones are zero. False when out of memory; the array is unchanged. */
+static inline bool memory_extend(void **array, int64_t from, int64_t to, size_t element) {
+  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
+  if (!bigger) return false;
+  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
+  *array = bigger;
+  return true;
+}
+
 /* The same for arrays that are filled from their beginning and may be huge. Touching new memory costs more than
    filling it: those of MEMORY_LARGE_FROM bytes and more get large pages where the system has them, and memory that
    others gave back. `bytes` is the capacity. */

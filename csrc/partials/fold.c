@@ -228,9 +228,7 @@ bool fold_keep_string(ps_fold *f, string_state *s, bytes x) {
 
 bool fold_string_wins(const ps_fold *f, const string_state *held, bytes x, bool min) {
   if (!held->place.when) return true;
-  int64_t shorter = x.length < held->length ? x.length : held->length;
-  int order = shorter ? memcmp(x.data, fold_string(f, held), (size_t)shorter) : 0;
-  if (order == 0) order = (x.length > held->length) - (x.length < held->length);
+  int order = bytes_compare(x, (bytes){fold_string(f, held), held->length});
   return min ? order < 0 : order > 0;
 }
 

@@ -48,20 +48,11 @@ bool fold_init_partials(ps_fold *f) {
 
 /* ---- numbers as bytes ---- */
 
-static uint8_t *put_word(uint8_t *to, uint64_t word) {
-  for (int i = 0; i < 8; i++) *to++ = (uint8_t)(word >> (8 * i));
-  return to;
-}
-
-static uint8_t *put_narrow(uint8_t *to, int128 x) {
-  return put_word(put_word(to, (uint64_t)(uint128)x), (uint64_t)((uint128)x >> 64));
-}
-
 static void put_wide(uint8_t *to, const exact_sum_wide *w) {
-  for (int i = 0; i < EXACT_SUM_LIMBS; i++) to = put_word(to, w->limb[i]);
-  to = put_word(to, (uint64_t)w->nan);
-  to = put_word(to, (uint64_t)w->plus_inf);
-  put_word(to, (uint64_t)w->minus_inf);
+  for (int i = 0; i < EXACT_SUM_LIMBS; i++) to = bytes_put_word(to, w->limb[i]);
+  to = bytes_put_word(to, (uint64_t)w->nan);
+  to = bytes_put_word(to, (uint64_t)w->plus_inf);
+  bytes_put_word(to, (uint64_t)w->minus_inf);
 }
 
 /* ---- out ---- */
@@ -120,7 +111,7 @@ static bool put_integers(const output *o, const integer_state *s, int32_t to) {
     n[i] = (uint64_t)x->n;
     uint8_t *space = out_put_space_at(o->rows, to + 1, i, FOLD_NARROW_BYTES);
     if (!space) return false;
-    put_narrow(space, x->sum);
+    bytes_put_int128(space, x->sum);
   }
   return n != NULL;
 }
@@ -132,7 +123,7 @@ static bool put_floats(const output *o, const float_state *s, int32_t to) {
     n[i] = (uint64_t)x->n;
     uint8_t *space = out_put_space_at(o->rows, to + 1, i, x->wide ? FOLD_WIDE_BYTES : FOLD_NARROW_BYTES);
     if (!space) return false;
-    space = put_narrow(space, x->narrow);
+    space = bytes_put_int128(space, x->narrow);
     if (x->wide) put_wide(space, x->wide);
   }
   return n != NULL;

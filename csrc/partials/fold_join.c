@@ -9,20 +9,12 @@
 
 /* ---- numbers of bytes ---- */
 
-static uint64_t word_at(const uint8_t *from) {
-  uint64_t word = 0;
-  for (int i = 7; i >= 0; i--) word = word << 8 | from[i];
-  return word;
-}
-
-static int128 narrow_at(const uint8_t *from) { return (int128)((uint128)word_at(from + 8) << 64 | word_at(from)); }
-
 static exact_sum_wide wide_at(const uint8_t *from) {
   exact_sum_wide w;
-  for (int i = 0; i < EXACT_SUM_LIMBS; i++, from += 8) w.limb[i] = word_at(from);
-  w.nan = (int64_t)word_at(from);
-  w.plus_inf = (int64_t)word_at(from + 8);
-  w.minus_inf = (int64_t)word_at(from + 16);
+  for (int i = 0; i < EXACT_SUM_LIMBS; i++, from += 8) w.limb[i] = bytes_word(from);
+  w.nan = (int64_t)bytes_word(from);
+  w.plus_inf = (int64_t)bytes_word(from + 8);
+  w.minus_inf = (int64_t)bytes_word(from + 16);
   return w;
 }
 
@@ -100,7 +92,7 @@ static bool wide_sum_possible(const exact_sum_wide *w, int64_t n) {
 
 static bool float_sum_possible(bytes x, int64_t n) {
   if (x.length != FOLD_NARROW_BYTES && x.length != FOLD_WIDE_BYTES) return false;
-  if (n == 0 && (x.length != FOLD_NARROW_BYTES || narrow_at(x.data) != 0)) return false;
+  if (n == 0 && (x.length != FOLD_NARROW_BYTES || bytes_int128(x.data) != 0)) return false;
   if (x.length == FOLD_NARROW_BYTES) return true;
   exact_sum_wide w = wide_at(x.data + FOLD_NARROW_BYTES);
   return wide_sum_possible(&w, n);
@@ -113,7 +105,7 @@ static bool check_sums(const intake *in, int32_t a, int32_t from) {
     bytes x = column_bytes(&in->b->columns[from + 1], row);
     bool ok = c->kind == FOLD_FLOAT
                   ? float_sum_possible(x, n)
-                  : x.length == FOLD_NARROW_BYTES && integer_sum_possible(narrow_at(x.data), n, c->a->type);
+                  : x.length == FOLD_NARROW_BYTES && integer_sum_possible(bytes_int128(x.data), n, c->a->type);
     if (!ok) return refuse(in, row, a, PS_BAD_SUM);
   }
   return true;
@@ -176,7 +168,7 @@ static bool join_floats(ps_fold *f, float_state *states, const block *k, int32_t
     bool wide = s->wide != NULL;
     bytes x = column_bytes(&k->b->columns[from + 1], k->row + i);
     exact_sum_wide other_wide;
-    ps_exact_sum other = {.narrow = narrow_at(x.data)};
+    ps_exact_sum other = {.narrow = bytes_int128(x.data)};
     if (x.length == FOLD_WIDE_BYTES) {
       other_wide = wide_at(x.data + FOLD_NARROW_BYTES);
       other.wide = &other_wide;
@@ -191,7 +183,7 @@ static bool join_floats(ps_fold *f, float_state *states, const block *k, int32_t
 static void join_integers(integer_state *states, const block *k, int32_t from) {
   for (int64_t i = 0; i < k->rows; i++) {
     integer_state *s = &states[k->all.entry[i]];
-    s->sum += narrow_at(column_bytes(&k->b->columns[from + 1], k->row + i).data);
+    s->sum += bytes_int128(column_bytes(&k->b->columns[from + 1], k->row + i).data);
     s->n += number_at(k->b, from, k->row + i);
   }
 }

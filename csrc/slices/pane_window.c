@@ -95,24 +95,17 @@ void pane_window_free(pane_window *w) {
 
 /* ---- totals ---- */
 
-static bool resize(void **array, int64_t from, int64_t to, size_t element) {
-  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
-  if (!bigger) return false;
-  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
-  *array = bigger;
-  return true;
-}
-
 /* Room for key numbers below `limit`. */
 static bool reserve_totals(pane_window *w, int64_t limit) {
   const pane_plan *p = w->plan;
   if (limit <= w->capacity) return true;
   if (limit < 2 * w->capacity) limit = 2 * w->capacity; /* keys may come one at a time */
-  bool ok = key_order_expect(&w->key_order, limit) && resize((void **)&w->rows, w->capacity, limit, sizeof *w->rows);
+  bool ok =
+      key_order_expect(&w->key_order, limit) && memory_extend((void **)&w->rows, w->capacity, limit, sizeof *w->rows);
   for (int32_t a = 0; ok && a < p->functions->n; a++) {
     size_t size = p->kinds[a]->size;
-    if (size) ok = resize(&w->totals[a].total, w->capacity, limit, size);
-    if (ok && p->kinds[a]->stacked) ok = resize(&w->totals[a].front, w->capacity, limit, size);
+    if (size) ok = memory_extend(&w->totals[a].total, w->capacity, limit, size);
+    if (ok && p->kinds[a]->stacked) ok = memory_extend(&w->totals[a].front, w->capacity, limit, size);
   }
   if (ok) w->capacity = limit;
   return ok;

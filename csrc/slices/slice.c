@@ -32,19 +32,11 @@ void slice_free(slice *s) {
   memory_free(s->slot);
 }
 
-static bool resize(void **array, int64_t from, int64_t to, size_t element) {
-  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
-  if (!bigger) return false;
-  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
-  *array = bigger;
-  return true;
-}
-
 bool slice_expect(slice *s, uint32_t keys_max) {
   int64_t needed = (int64_t)keys_max + 1, capacity = s->slot_capacity ? s->slot_capacity : CAPACITY_FIRST;
   if (needed <= s->slot_capacity) return true;
   while (capacity < needed) capacity *= 2;
-  if (!resize((void **)&s->slot, s->slot_capacity, capacity, sizeof *s->slot)) return false;
+  if (!memory_extend((void **)&s->slot, s->slot_capacity, capacity, sizeof *s->slot)) return false;
   s->slot_capacity = capacity;
   return true;
 }
@@ -54,11 +46,12 @@ static bool reserve(slice *s, int64_t entries) {
   if (entries <= s->capacity) return true;
   int64_t capacity = s->capacity ? s->capacity : CAPACITY_FIRST;
   while (capacity < entries) capacity *= 2;
-  bool ok = resize((void **)&s->keys, s->capacity, capacity, sizeof *s->keys) &&
-            resize((void **)&s->rows, s->capacity, capacity, sizeof *s->rows);
+  bool ok = memory_extend((void **)&s->keys, s->capacity, capacity, sizeof *s->keys) &&
+            memory_extend((void **)&s->rows, s->capacity, capacity, sizeof *s->rows);
   for (int32_t a = 0; ok && a < s->functions->n; a++) {
-    if (s->kinds[a]->size) ok = resize(&s->columns[a], s->capacity, capacity, s->kinds[a]->size);
-    if (ok && s->kinds[a]->is_bytes) ok = resize((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
+    if (s->kinds[a]->size) ok = memory_extend(&s->columns[a], s->capacity, capacity, s->kinds[a]->size);
+    if (ok && s->kinds[a]->is_bytes)
+      ok = memory_extend((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
   }
   if (ok) s->capacity = capacity;
   return ok;
@@ -257,16 +250,11 @@ static void fold_last(void *partials, const counted *c, uint64_t input) {
   }
 }
 
-static int compare(bytes x, const bytes_partial *y) {
-  int64_t shorter = x.length < y->length ? x.length : y->length;
-  int order = shorter ? memcmp(x.data, y->data, (size_t)shorter) : 0;
-  return order ? order : (x.length > y->length) - (x.length < y->length);
-}
-
 static bool replaces(ps_function function, bytes x, const bytes_partial *now) {
   if (!now->when || function == PS_LAST) return true;
   if (function == PS_FIRST) return false;
-  return function == PS_MIN ? compare(x, now) < 0 : compare(x, now) > 0;
+  int order = bytes_compare(x, (bytes){now->data, now->length});
+  return function == PS_MIN ? order < 0 : order > 0;
 }
 
 static void fold_bytes(void *partials, const counted *c, const aggregate *a, const block *k, uint64_t input) {
