@@ -301,7 +301,7 @@ static bool aggregate_init(aggregates *all, const ps_query *query) {
                    .type = type,
                    .offset = all->state_size,
                    .is_bytes = type_is_bytes(type),
-                   .is_text = type_is_bytes(type) && query->text && query->text[from->column],
+                   .strings = type_is_bytes(type) && query->strings ? query->strings[from->column] : PS_ANY_BYTES,
                    .add = run->add,
                    .finish = run->finish,
                    .drop = run->drop,

@@ -21,7 +21,7 @@ struct aggregate {
   ps_type type;       /* of the column; PS_I64 where there is none */
   int64_t offset;     /* of this aggregate's state in the window's block */
   bool is_bytes;      /* its output column is a string */
-  bool is_text;       /* the column is UTF-8 */
+  int32_t strings;    /* of the column: see ps_query */
   native_udf *native; /* PS_NATIVE only; owned */
   bool (*add)(const aggregate *a, void *state, const column *c, int64_t row); /* false: out of memory */
   ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to);

@@ -137,10 +137,11 @@ static bool check_places(const intake *in, int32_t a, int32_t from) {
 static bool check_values(const intake *in, int32_t a, int32_t from) {
   const aggregate *own = in->f->column[a].a;
   const column *c = &in->b->columns[from];
-  if (type_is_bytes(own->type) && !own->is_text) return true;
+  if (own->is_bytes && own->strings == PS_ANY_BYTES) return true;
   for (int64_t row = 0; row < in->b->rows; row++) {
     if (column_is_null(c, row)) continue;
-    bool ok = own->is_text ? text_is_utf8(column_bytes(c, row)) : value_in_range(column_bits(c, row), own->type);
+    bool ok =
+        own->is_bytes ? text_fits(column_bytes(c, row), own->strings) : value_in_range(column_bits(c, row), own->type);
     if (!ok) return refuse(in, row, a, PS_BAD_VALUE);
   }
   return true;

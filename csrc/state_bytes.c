@@ -199,7 +199,7 @@ static void load_bytes(reader *from, const aggregate *a, bytes_state *s) {
   s->any = true;
   s->length = (int64_t)length;
   get(from, s->data, s->length);
-  require(from, !a->is_text || text_is_utf8((bytes){s->data, s->length}));
+  require(from, text_fits((bytes){s->data, s->length}, a->strings));
 }
 
 static void load_native(reader *from, const native_udf *u, void *state) {

@@ -45,6 +45,11 @@ bool text_is_utf8(bytes x) {
   return true;
 }
 
+bool text_fits(bytes x, int32_t strings) {
+  if (strings == PS_UTF8) return text_is_utf8(x);
+  return strings == PS_ANY_BYTES || x.length == strings;
+}
+
 /* ---- columns ---- */
 
 static int64_t offset_at(const ps_strings *s, int64_t i) {

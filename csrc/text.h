@@ -10,3 +10,6 @@
 #include "batch.h"
 
 bool text_is_utf8(bytes x);
+
+/* Whether the string is one of a column whose strings are such: see ps_query. */
+bool text_fits(bytes x, int32_t strings);

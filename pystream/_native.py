@@ -28,7 +28,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 15
+ABI = 16
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -55,6 +55,9 @@ TYPES = {
     name: getattr(lib, f"PS_{name}")
     for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
 }
+
+#: What the strings of a column are, where it is not a number of bytes that all of them have.
+ANY_BYTES, UTF8 = lib.PS_ANY_BYTES, lib.PS_UTF8
 
 
 class Fault(Exception):  # noqa: N818 - not an error for users: the operator turns it into one
@@ -153,7 +156,7 @@ class Handle:
         self,
         window: tuple[int, int],
         column_types: list[str],
-        text: list[bool],
+        strings: list[int],
         keys: int,
         aggregates: list[AggregatePlan],
         inputs: int,
@@ -165,8 +168,8 @@ class Handle:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
         alive: list[Any] = []  # what `each` points to
         each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
-        texts = ffi.new("uint8_t[]", text)
-        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, texts))
+        rules = ffi.new("int32_t[]", strings)
+        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, rules))
         arguments = (query, inputs, DESIGNS[design], threads, levels, max_pending)
         self._operator = _made(lib.ps_operator_new, lib.ps_operator_free, "ps_operator", *arguments)
         self._pid = os.getpid()
@@ -610,7 +613,7 @@ class FoldHandle:
         self,
         window: tuple[int, int],
         column_types: list[str],
-        text: list[bool],
+        strings: list[int],
         keys: int,
         aggregates: list[AggregatePlan],
         stream: int,
@@ -619,8 +622,8 @@ class FoldHandle:
     ) -> None:
         types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
         each = ffi.new("ps_aggregate[]", [_aggregate(a, []) for a in aggregates])
-        texts = ffi.new("uint8_t[]", text)
-        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, texts))
+        rules = ffi.new("int32_t[]", strings)
+        query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, rules))
         self._fold = _made(lib.ps_fold_new, lib.ps_fold_free, "ps_fold", query, stream, position, start)
 
     def add_rows(self, rows: pa.RecordBatch, done: Done | None = None) -> None:

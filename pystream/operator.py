@@ -106,7 +106,7 @@ class Operator:
         self._handle = _native.Handle(
             self._plan.window,
             self._plan.column_types,
-            self._plan.column_text,
+            self._plan.column_strings,
             len(query.key),
             self._plan.aggregates,
             self.inputs,
