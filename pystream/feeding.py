@@ -9,7 +9,7 @@ import pyarrow as pa
 from pystream import _native
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pystream.operator import Operator
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 Part = tuple[pa.RecordBatch, int]
 
 
-def feed(op: Operator, inputs: dict[int, Iterator[Part]], rows: int) -> None:
+def feed(op: Operator, inputs: dict[int, Iterator[Part]], rows: int, go_to: Callable[[int], None]) -> None:
     """Add all parts of these inputs in pieces of so many rows, waiting for room, and close the inputs.
 
-    Always goes on with the input that has come least far in time. User objects: one input only.
+    Always goes on with the input that has come least far in time; `go_to` is told which one an error is of. User
+    objects: one input only.
     """
     if op._plan.udfs:
         _feed_objects(op, inputs, rows)
@@ -31,9 +32,11 @@ def feed(op: Operator, inputs: dict[int, Iterator[Part]], rows: int) -> None:
         left = len(inputs)
         while left:
             for i in ready:
+                go_to(i)
                 left -= not _give(op, feed, i, inputs[i], first_row)
             ready = [feed.run(rows)] if left else []
     except _native.Fault as fault:
+        go_to(feed.at)
         raise op._error(fault, feed.at, first_row[feed.at]) from None
     finally:
         feed.end()
