@@ -7,10 +7,10 @@ with 5, 10, 15 and 20 input streams; 2.2 against 1.5 million for 20, on 12 cores
 designs and our Run-Gate beside it. The competitors get the same tuples, from one C or Java thread per input, and one
 thread takes them out in order; twice, once with timestamps that many tuples share and once with no two alike:
 
-  t_gate      insert_tuple and get_next_ready_tuple of csrc/t_gate.c, a tuple per call
-  mq          a queue with a mutex per input; the reader looks at all fronts for each tuple (csrc/queue.c)
+  t_gate      insert_tuple and get_next_ready_tuple of csrc/gates/t_gate.c, a tuple per call
+  mq          a queue with a mutex per input; the reader looks at all fronts for each tuple (csrc/gates/queue.c)
   mq_lf       the same with Michael-Scott queues
-  run_gate    csrc/run_gate.c with 1,000 tuples per call: how batches are handed over; taken out in merged blocks
+  run_gate    csrc/gates/run_gate.c with 1,000 tuples per call: how batches are handed over; taken out in merged blocks
   run_gate_1  the same with a tuple per call: what it costs to add single tuples
   heap        one thread, no hand-over: a binary heap over arrays; what merging itself costs
   skip_list   ConcurrentSkipListMap with an explicit look at all inputs' latest timestamps for each tuple, as the paper
@@ -40,6 +40,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from core_sources import CORE_SOURCES, CSRC
+
 ROOT = Path(__file__).parent.parent
 C_DESIGNS = ("mq", "mq_lf", "t_gate", "run_gate", "run_gate_1", "heap")
 TIMES = ("ties", "distinct")
@@ -56,8 +58,8 @@ def run(*command: object) -> str:
 
 def build(folder: Path) -> list[str]:
     """Compile the drivers; the designs that can be measured here."""
-    sources = [ROOT / "bench/s_merge.c", *sorted((ROOT / "csrc").glob("*.c"))]
-    run("cc", *FLAGS, "-I", ROOT / "csrc", *sources, "-lpthread", "-lm", "-o", folder / "s_merge")
+    sources = [ROOT / "bench/s_merge.c", *CORE_SOURCES]
+    run("cc", *FLAGS, "-I", CSRC, *sources, "-lpthread", "-lm", "-o", folder / "s_merge")
     if not (shutil.which("javac") and shutil.which("java")):
         print("no JDK on PATH: without skip_list")
         return [*C_DESIGNS]

@@ -15,9 +15,9 @@
  * one. TUPLES in all; an input waits while PENDING of its tuples have not come out. Prints the seconds from the moment
  * all threads are ready to the last tuple out. Ends with 1 if a tuple is missing, doubled or out of order.
  */
-#include "queue.h"
-#include "run_gate.h"
-#include "t_gate.h"
+#include "gates/queue.h"
+#include "gates/run_gate.h"
+#include "gates/t_gate.h"
 
 #include <sched.h>
 #include <stdatomic.h>

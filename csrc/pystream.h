@@ -15,7 +15,7 @@
    Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 16 /* raised with every change of this file; _native.py refuses an extension with another number */
+#define PS_ABI 16 /* raised with every change of this file; pystream/_native refuses an extension with another number */
 
 typedef enum {
   PS_OK = 0,
@@ -414,7 +414,7 @@ void ps_fold_free(ps_fold *fold);
    been taken. PS_TWICE, or PS_NO_MEMORY on the way: all later calls but free answer PS_CLOSED. */
 ps_code ps_fold_add_rows(ps_fold *fold, const struct ArrowArray *rows, ps_fault *fault);
 
-/* The same for partials, whose columns fold_partials.c lists; PS_CORRUPT: nothing has been taken. `held`: they come
+/* The same for partials, whose columns fold_export.c lists; PS_CORRUPT: nothing has been taken. `held`: they come
    from a fold that has put out the windows before the same start. */
 ps_code ps_fold_add_partials(ps_fold *fold, const struct ArrowArray *partials, int32_t held, ps_fault *fault);
 
@@ -424,7 +424,7 @@ ps_code ps_fold_get_partials(ps_fold *fold, int64_t from, int64_t most, struct A
 /* The keys met, of which there must be some, as rows: their numbers, 0, 1, 2, ..., and the key columns. */
 ps_code ps_fold_get_keys(const ps_fold *fold, struct ArrowArray *out);
 
-/* All entries in few bytes, shard by shard (fold_pack.c); `shards` has the shard of each key by number. The fold must
+/* All entries in few bytes, shard by shard (fold_parcels.c); `shards` has the shard of each key by number. The fold must
    not change meanwhile. Get gives the bytes of a shard, until the next call; NULL: it has none. */
 typedef struct ps_pack ps_pack;
 ps_code ps_pack_new(ps_fold *fold, const uint16_t *shards, int32_t count, ps_pack **out);

@@ -33,7 +33,7 @@ TESTS = [
     ],
     [
         *("test_pane_hive.py", "test_native_udf.py", "test_stall.py", "test_unread.py", "test_snapshot.py"),
-        *("test_packed.py", "test_gather.py", "test_key_sweep.py", "test_found.py", "test_branches.py"),
+        *("test_packed.py", "test_coalesce.py", "test_key_sweep.py", "test_found.py", "test_branches.py"),
         *("test_ingest.py", "test_asyncio.py", "test_avg.py", "test_partials.py"),
     ],
 ]
@@ -126,11 +126,12 @@ class Coverage:
         command = ["gcov", "--json-format", "--stdout", "--branch-probabilities", *data]
         done = subprocess.run(command, cwd=self.made, capture_output=True, text=True, check=True)
         csrc = (self.folder / "csrc").resolve()
-        texts = {p.name: [" ".join(t.split()) for t in p.read_text().splitlines()] for p in csrc.glob("*.[ch]")}
+        paths = {p: str(p.relative_to(csrc)) for p in csrc.glob("*/*.[ch]")}
+        texts = {n: [" ".join(t.split()) for t in p.read_text().splitlines()] for p, n in paths.items()}
         for file in (f for document in done.stdout.splitlines() for f in json.loads(document)["files"]):
-            if Path(file["file"]).resolve().parent != csrc:
+            name = paths.get((self.made / file["file"]).resolve())
+            if name is None:
                 continue
-            name = Path(file["file"]).name
             for line in file["lines"]:
                 number = line["line_number"]
                 yield Line(name, line.get("function_name", ""), texts[name][number - 1]), number, line["branches"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tools import run
 
 ROOT = Path(__file__).parent.parent
-CORE = [ROOT / "csrc" / name for name in ("key.c", "hash.c", "memory.c", "batch.c")]
+CORE = [ROOT / "csrc" / name for name in ("keys/key.c", "base/hash.c", "base/memory.c", "columns/batch.c")]
 
 #: Slots passed per key, in tables that are at most half full. By chance it is 0.5; one slot for all gives thousands.
 PER_KEY = 2.0
@@ -125,7 +125,7 @@ import hashlib, random, sys
 import numpy as np
 import pyarrow as pa
 import pystream as ps
-from pystream import seals
+from pystream.partials import seals
 from pystream._native import DESIGNS
 from streams import ALL, stream
 from test_packed import parcels_of, windows_of

@@ -10,11 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tools import run
+from tools import CORE_SOURCES, CSRC, run
 
 import pystream as ps
-from pystream import linearizability as lin
-from pystream.linearizability import Call, QueueModel, TGateModel, WHiveModel, WinSetModel, check
+from pystream.verify import linearizability as lin
+from pystream.verify.linearizability import Call, QueueModel, TGateModel, WHiveModel, WinSetModel, check
 
 ROOT = Path(__file__).parent.parent
 
@@ -41,8 +41,8 @@ STRUCTURES = {
 def recorder(request, tmp_path_factory):
     """tests/stress/history.c with the core as it is, and with one that changes threads in the middle of calls."""
     folder = tmp_path_factory.mktemp(request.param)
-    sources = [ROOT / "tests/stress/history.c", *sorted((ROOT / "csrc").glob("*.c"))]
-    flags = ["-O3", "-DNDEBUG", "-std=c11", "-D_GNU_SOURCE", "-I", ROOT / "csrc"]
+    sources = [ROOT / "tests/stress/history.c", *CORE_SOURCES]
+    flags = ["-O3", "-DNDEBUG", "-std=c11", "-D_GNU_SOURCE", "-I", CSRC]
     flags += ["-DPYSTREAM_SHAKE"] if request.param == "shaken" else []
     run("cc", *flags, *sources, "-lpthread", "-lm", "-o", folder / "history")
     return folder / "history"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tools import run, tool
+from tools import CORE_SOURCES, run, tool
 
 ROOT = Path(__file__).parent.parent
-C_SOURCES = sorted((ROOT / "csrc").glob("*.c"))
 MODEL_SOURCES = sorted((ROOT / "csrc/model").glob("*.c"))
-C_FILES = [*C_SOURCES, *sorted((ROOT / "csrc").rglob("*.h")), *MODEL_SOURCES, *sorted((ROOT / "tests").rglob("*.c"))]
+C_FILES = [*CORE_SOURCES, *sorted((ROOT / "csrc").rglob("*.h")), *MODEL_SOURCES, *sorted((ROOT / "tests").rglob("*.c"))]
 
 
 def test_ruff():
@@ -33,7 +31,7 @@ def test_clang_format():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("source", C_SOURCES, ids=lambda path: path.name)
+@pytest.mark.parametrize("source", CORE_SOURCES, ids=lambda path: path.name)
 def test_clang_tidy(source):
     run(tool("clang-tidy"), "--quiet", source, "--", "-Icsrc", cwd=ROOT)
 
@@ -49,13 +47,6 @@ def test_only_atomics_h_spells_a_memory_order():
     for path in C_FILES:
         if path.name != "atomics.h" and path.parent.name != "model":
             assert "memory_order" not in path.read_text(), path
-
-
-def test_only_one_module_imports_the_extension():
-    importers = [p.name for p in (ROOT / "pystream").rglob("*.py") if "pystream._core" in p.read_text()]
-    assert importers == ["_native.py"]
-    importers = [p.name for p in (ROOT / "pystream").rglob("*.py") if re.search(r"import _model\b", p.read_text())]
-    assert importers == ["_library.py"]
 
 
 def test_the_oracle_stays_small():

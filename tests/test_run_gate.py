@@ -20,7 +20,8 @@ ROOT = Path(__file__).parent.parent
 
 def built(name: str, folder: Path, *options: str) -> Path:
     """A driver of tests/stress without a sanitizer, with assertions."""
-    sources = [ROOT / f"tests/stress/{name}.c", *(ROOT / f"csrc/{c}.c" for c in ("run_gate", "block_merge", "memory"))]
+    core = [ROOT / f"csrc/{c}.c" for c in ("gates/run_gate", "gates/block_merge", "base/memory")]
+    sources = [ROOT / f"tests/stress/{name}.c", *core]
     cc = shutil.which("gcc") or shutil.which("clang") or "cc"
     flags = ["-std=c11", "-D_GNU_SOURCE", "-O1", *options, "-I", ROOT / "csrc", "-lpthread", "-o", folder / name]
     run(cc, *sources, *flags)

@@ -295,7 +295,8 @@ def stress(request, tmp_path_factory):
     if cc is None:
         pytest.skip("no C compiler; Debian's gcc will do")
     driver = tmp_path_factory.mktemp("t_gate") / "stress"
-    core = [ROOT / "csrc" / f"{name}.c" for name in ("t_gate", "reclaim", "slab", "skip_list", "memory")]
+    names = ("gates/t_gate", "gates/reclaim", "gates/slab", "gates/skip_list", "base/memory")
+    core = [ROOT / "csrc" / f"{name}.c" for name in names]
     flags = [request.param, "-std=c11", "-D_GNU_SOURCE", "-O2", "-I", ROOT / "csrc", "-pthread", "-o", driver]
     run(cc, *flags, ROOT / "tests/stress/t_gate_stress.c", *core)
     return driver

@@ -9,6 +9,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
+CSRC = Path(__file__).parent.parent / "csrc"
+
+#: The sources of the core: all rooms but the model build's own.
+CORE_SOURCES = sorted(path for path in CSRC.glob("*/*.c") if path.parent.name != "model")
+
 
 def tool(name: str) -> str:
     """A tool of the `test` extra: the one beside this Python, even if the environment is not activated.

@@ -4,8 +4,8 @@
  *
  * It takes the place of memory.c in the model build.
  */
-#include "engine.h"
-#include "memory.h"
+#include "model/engine.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -9,7 +9,7 @@
  * what it read. Sequentially consistent accesses take effect in the order of the execution: a load sees nothing older
  * than the newest such store to the cell. A swap that fails is a load.
  */
-#include "engine.h"
+#include "model/engine.h"
 
 enum { ACCESSORS_MAX = 256, OPTIONS_MAX = 64 };
 enum { RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST };

@@ -1,7 +1,7 @@
 /* engine.h - what the parts of the model build share; callers see model.h only. */
 #pragma once
 
-#include "subject.h"
+#include "model/subject.h"
 
 enum { THREADS = MODEL_THREADS_MAX };
 

@@ -18,7 +18,7 @@
  * is exact. A bound on preemptions would not be: with one there is no reduction. Neither is there any as soon as two
  * threads run that use locks: which steps are possible then depends on what others have done, not only how they end.
  */
-#include "engine.h"
+#include "model/engine.h"
 
 #include <stdlib.h>
 

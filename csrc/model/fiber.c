@@ -1,5 +1,5 @@
 /* fiber.c - the switch itself: what a call must keep goes on the stack, and the stack is changed for another. */
-#include "fiber.h"
+#include "model/fiber.h"
 
 #include <stddef.h>
 #include <stdint.h>

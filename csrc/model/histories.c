@@ -2,7 +2,7 @@
  * histories.c - distinct histories. Two executions have the same history when every call returned the same in both and
  * the same calls ended before it began; nothing else of their order can be seen from outside.
  */
-#include "engine.h"
+#include "model/engine.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * sleep with a limit ends without being woken only when nobody else can take a step. Who sleeps is never woken for
  * nothing: the code looks again whenever it wakes, so that would show no more.
  */
-#include "engine.h"
+#include "model/engine.h"
 
 #include <errno.h>
 

@@ -25,9 +25,9 @@
  * Plain accesses that are not declared. Freed memory is overwritten, so a pointer read from it leads nowhere. N5  The
  * same stale value may be read again and again; the explorer bounds how often (model_bounds.stale).
  */
-#include "engine.h"
+#include "model/engine.h"
 
-#include "fiber.h"
+#include "model/fiber.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -6,7 +6,7 @@
  * above it in its moment has learnt of it. So a race is found in every execution in which nothing orders the two,
  * whichever came first.
  */
-#include "engine.h"
+#include "model/engine.h"
 
 #include <stdlib.h>
 

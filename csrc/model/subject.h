@@ -1,11 +1,11 @@
 /* subject.h - what a structure brings to be run under the model. */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 
-#include "model.h"
+#include "model/model.h"
 
-#include "atomics.h"
+#include "base/atomics.h"
 
 typedef struct {
   const char *name;

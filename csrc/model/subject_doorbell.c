@@ -5,9 +5,9 @@
  * A worker that finds nothing is asleep from then on. `sleep` comes back when it has been woken; `wake` asks whether it
  * has been.
  */
-#include "subject.h"
+#include "model/subject.h"
 
-#include "doorbell.h"
+#include "base/doorbell.h"
 
 enum { PUT, RING, TAKE, SLEEP, WAKE };
 enum { PUTS_MAX = 16 };

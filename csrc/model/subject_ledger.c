@@ -1,7 +1,7 @@
 /* subject_ledger.c - the ledger of one input under the model. */
-#include "subject.h"
+#include "model/subject.h"
 
-#include "ledger.h"
+#include "operator/ledger.h"
 
 enum { PUT, WAIT, PASS, READY, HELD };
 

@@ -3,7 +3,7 @@
  *
  * The counter and the stack come in a right version and in wrong ones (their parameter): what the model must find.
  */
-#include "subject.h"
+#include "model/subject.h"
 
 /* ---- litmus: parameter cells, all 0 ---- */
 

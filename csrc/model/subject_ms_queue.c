@@ -1,7 +1,7 @@
 /* subject_ms_queue.c - the queue of Michael and Scott under the model. */
-#include "subject.h"
+#include "model/subject.h"
 
-#include "ms_queue.h"
+#include "gates/ms_queue.h"
 
 enum { ENQUEUE, DEQUEUE, PEEK, IS_EMPTY };
 

@@ -1,7 +1,7 @@
 /* subject_pane_hive.c - Pane-Hive under the model: W-Hive's operations. */
-#include "subject.h"
+#include "model/subject.h"
 
-#include "pane_hive.h"
+#include "slices/pane_hive.h"
 
 enum { KEYS = 4, COLUMNS = 3, KEY_BYTES = 9, TRIES = 8 };
 

@@ -1,7 +1,7 @@
 /* subject_queue.c - the lock-free queue of one input with its promises (MQ_LF) under the model. */
-#include "subject.h"
+#include "model/subject.h"
 
-#include "queue.h"
+#include "gates/queue.h"
 
 enum { ENQUEUE, PROMISE, CLOSE, TAKE };
 enum { TUPLES_MAX = 16 };

@@ -1,7 +1,7 @@
 /* subject_run_gate.c - Run-Gate under the model: T-Gate's operations, with runs for tuples. */
-#include "subject.h"
+#include "model/subject.h"
 
-#include "run_gate.h"
+#include "gates/run_gate.h"
 
 enum { INSERT, HEARTBEAT, CLOSE, GET, GET_RUN, GET_BLOCK };
 

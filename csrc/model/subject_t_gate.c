@@ -1,7 +1,7 @@
 /* subject_t_gate.c - T-Gate under the model: its operations as spec/ReadyOrder.tla names them. */
-#include "subject.h"
+#include "model/subject.h"
 
-#include "t_gate.h"
+#include "gates/t_gate.h"
 
 enum { INSERT, HEARTBEAT, CLOSE, GET };
 

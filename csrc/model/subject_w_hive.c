@@ -1,7 +1,7 @@
 /* subject_w_hive.c - W-Hive and its winsets under the model: the sum of a column of integers by integer keys. */
-#include "subject.h"
+#include "model/subject.h"
 
-#include "w_hive.h"
+#include "windows/w_hive.h"
 
 enum { KEYS = 4, COLUMNS = 2, KEY_BYTES = 9, TRIES = 8 };
 

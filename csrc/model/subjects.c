@@ -1,5 +1,5 @@
 /* subjects.c - what programs can be run on: the structures, and small ones on which the model itself is tested. */
-#include "subject.h"
+#include "model/subject.h"
 
 extern const subject litmus, counter, stack;
 extern const subject t_gate_subject, w_hive_subject, win_set_subject, ms_queue_subject;

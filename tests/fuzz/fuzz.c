@@ -1,7 +1,7 @@
 /* fuzz.c - see fuzz.h. */
 #include "fuzz.h"
 
-#include "value.h"
+#include "base/value.h"
 
 #include <stdio.h>
 #include <stdlib.h>

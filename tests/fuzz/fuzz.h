@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

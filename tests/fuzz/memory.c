@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "fold.h"
+#include "partials/fold.h"
 
 enum { BATCHES = 3 };
 

@@ -1,11 +1,11 @@
 /* packed.c - fuzzes ps_fold_number_keys and ps_fold_add_packed: the parcel of some rows, changed in places. */
 #include "fuzz.h"
 
-#include "fold.h"
+#include "partials/fold.h"
 
 #include <stdlib.h>
 
-enum { BLOCK_HEAD = 16 }; /* of fold_pack.c: length, rows, begin */
+enum { BLOCK_HEAD = 16 }; /* of fold_parcels.c: length, rows, begin */
 
 /* One shard's keys and blocks. */
 typedef struct {

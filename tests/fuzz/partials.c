@@ -1,7 +1,7 @@
 /* partials.c - fuzzes ps_fold_add_partials: the partials of some rows, changed in places. */
 #include "fuzz.h"
 
-#include "fold.h"
+#include "partials/fold.h"
 
 /* The partials of some rows of the query. */
 static void make_partials(draw *d, const shape *s, table *out) {

@@ -1,7 +1,7 @@
 /* shape.c - queries drawn from the fuzzer's bytes, and their rows: see fuzz.h. */
 #include "fuzz.h"
 
-#include "fold.h"
+#include "partials/fold.h"
 
 /* Several sizes and advances: divided by each other or not, overlapping or with gaps. */
 static const int64_t windows[][2] = {

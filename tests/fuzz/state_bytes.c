@@ -1,7 +1,7 @@
 /* state_bytes.c - fuzzes state_load: the bytes of a window's state, as a snapshot has them. */
 #include "fuzz.h"
 
-#include "state_bytes.h"
+#include "aggregates/state_bytes.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* windows.c - fuzzes ps_operator_load_windows: the windows and slices of an operator, changed in places. */
 #include "fuzz.h"
 
-#include "batch.h"
+#include "columns/batch.h"
 
 enum { INPUTS = 2 };
 

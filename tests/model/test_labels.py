@@ -15,7 +15,7 @@ import test_model_run_gate
 import test_model_t_gate
 import test_model_w_hive
 
-from pystream.model import run
+from pystream.verify.scheduler import run
 
 SPEC = Path(__file__).parents[2] / "spec"
 MODULES = {
@@ -26,7 +26,7 @@ MODULES = {
     "pane_hive": ("PaneHive", "Reclaim"),  # slabs go back to their input as T-Gate's do
     "queue": ("MSQueue", "Operator"),
     "doorbell": ("Operator",),
-    "ledger": ("Operator", "Watch"),  # the subject tells the passer of rows as sliced does
+    "ledger": ("Operator", "WakeMarks"),  # the subject tells the passer of rows as sliced does
 }
 #: How many labels with a shared access the programs meet, at least.
 SEEN_MIN = {

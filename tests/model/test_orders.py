@@ -15,7 +15,7 @@ import test_model_t_gate
 import test_model_w_hive
 from judge import stronger_than_relaxed
 
-ATOMICS = (Path(__file__).parents[2] / "csrc/atomics.h").read_text()
+ATOMICS = (Path(__file__).parents[2] / "csrc/base/atomics.h").read_text()
 
 
 def test_each_strong_order_has_a_test_that_fails_without_it():

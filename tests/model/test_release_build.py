@@ -13,12 +13,11 @@ from pystream import _core
 
 ROOT = Path(__file__).parents[2]
 CSRC = ROOT / "csrc"
-HOOKS = re.findall(
-    r"\b(model_\w+)\(", re.search(r"#ifdef PYSTREAM_MODEL(.*?)#else", (CSRC / "atomics.h").read_text(), re.DOTALL)[1]
-)
+ATOMICS = (CSRC / "base/atomics.h").read_text()
+HOOKS = re.findall(r"\b(model_\w+)\(", re.search(r"#ifdef PYSTREAM_MODEL(.*?)#else", ATOMICS, re.DOTALL)[1])
 
 WITH_ACCESSORS = """
-#include "skip_list.h"
+#include "gates/skip_list.h"
 bool swap(cell *c, uint64_t old, uint64_t now) { AT(a); return link_swap(c, (void *)old, (void *)now); }
 void *load(const cell *c) { AT(b); return link_read(c); }
 void store(cell *c, void *p) { AT(c); written_publish(c, p); }
@@ -28,7 +27,7 @@ void init(cell *c) { cell_init(c, 7); }
 """
 
 WITH_ATOMICS = """
-#include "skip_list.h"
+#include "gates/skip_list.h"
 bool swap(cell *c, uint64_t old, uint64_t now) {
   return atomic_compare_exchange_strong_explicit(&c->bits, &old, now, memory_order_release, memory_order_relaxed);
 }

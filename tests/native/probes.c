@@ -6,7 +6,7 @@
  *                             how many slots, or windows, all lookups together pass
  *   probes find N             prints N keys that meet in a few slots of the input's map under the seed of this process
  */
-#include "key_number.c" /* its slots are private */
+#include "keys/key_numbers.c" /* its slots are private */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* arrow_batch.h - Arrow batches for the drivers: every buffer is an allocation of its own, freed with its batch. */
 #pragma once
 
-#include "base.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 

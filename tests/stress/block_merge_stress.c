@@ -6,7 +6,7 @@
  * Each line of the input is a block: first the base, then for each list its number, how many timestamps, and these.
  * Each line of the output: ts:number ts:number ...; or "too far" if keys cannot hold the span.
  */
-#include "block_merge.h"
+#include "gates/block_merge.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,9 +12,9 @@
  *   # SHAPE...                                         per round
  *   THREAD NAME ARGUMENT... = RESULT... @ INVOKED RETURNED      per call
  */
-#include "ms_queue.h"
-#include "t_gate.h"
-#include "w_hive.h"
+#include "gates/ms_queue.h"
+#include "gates/t_gate.h"
+#include "windows/w_hive.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -5,7 +5,7 @@
  *
  *   run_gate_stress INPUTS READERS TUPLES ROUNDS
  */
-#include "run_gate.h"
+#include "gates/run_gate.h"
 
 #include <pthread.h>
 #include <stdio.h>

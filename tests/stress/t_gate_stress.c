@@ -9,8 +9,8 @@
  * every other round each node is an allocation of its own and none is used again, so that AddressSanitizer sees a touch
  * too late.
  */
-#include "atomics.h"
-#include "t_gate.h"
+#include "base/atomics.h"
+#include "gates/t_gate.h"
 
 #include <pthread.h>
 #include <sched.h>

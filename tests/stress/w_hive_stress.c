@@ -7,7 +7,7 @@
  *   w_hive_stress THREADS TUPLES flat       one long round in which the number of allocations must not grow, while
  *                                           thread 0 of several only sends heartbeats; no sums are kept to compare with
  */
-#include "w_hive.h"
+#include "windows/w_hive.h"
 
 #include <pthread.h>
 #include <sched.h>

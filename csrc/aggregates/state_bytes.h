@@ -1,0 +1,33 @@
+/*
+ * state_bytes.h - a window's state as bytes, the same on every machine, and back.
+ *
+ * Numbers are little-endian and of fixed width. One aggregate follows the other, in the order of the query:
+ *   count                       8   how many
+ *   sum, avg of integers        16  the sum, two's complement;  8  how many
+ *   sum, avg of floats          16  the narrow sum;  8  how many;  1  whether a wide sum follows:
+ *                               8 * EXACT_SUM_LIMBS  its limbs;  3 * 8  how many NaN, +inf, -inf
+ *   min, max, first, last       8   the value's bits;  8  how many
+ *   the same of strings         1   whether there is one;  8  its length, and its bytes
+ *   native udf                  8   the code it failed with, or 0;  the user's bytes as they are
+ *   udf                         nothing: the user's objects are Python's to keep
+ * What is read back is checked, and so is that text is UTF-8: whatever the bytes, the state is one that tuples could
+ * have led to, or close enough that nothing computed from it is undefined.
+ */
+#pragma once
+
+#include "aggregates/aggregate.h"
+
+typedef struct {
+  uint8_t *data;
+  int64_t length, capacity;
+} byte_buffer;
+
+/* Whether a widened value is one that a column of this type can have. */
+bool value_in_range(uint64_t bits, ps_type type);
+
+/* Replaces what the buffer holds. False when out of memory. */
+bool state_save(const aggregates *all, const uint8_t *state, byte_buffer *to);
+
+/* Into a state of zero bytes. PS_CORRUPT or PS_NO_MEMORY: the state holds nothing. *tuples, 0 at first, adds up what
+   the states loaded so far have counted, because whoever joins them adds their counts. */
+ps_code state_load(const aggregates *all, bytes from, uint8_t *state, int64_t *tuples);

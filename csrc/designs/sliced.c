@@ -1,0 +1,373 @@
+/* sliced.c - the sliced design: inputs' threads fold their batches into slices, the output thread combines these into
+   windows. See operator.h and pane_hive.h. */
+#include "designs/designs.h"
+#include "keys/key_numbers.h"
+#include "keys/key_sweep.h"
+#include "slices/pane_hive.h"
+#include "slices/pane_save.h"
+#include "operator/promises.h"
+#include "slices/wake_marks.h"
+
+typedef struct {
+  key_numbers numbers;
+  int64_t tuples;    /* folded */
+  int64_t quiet;     /* of these, since the output thread was rung */
+  uint8_t apart[64]; /* what the output thread reads from what it does not */
+  cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; all tuples before it are folded */
+  cell added;        /* tuples folded */
+  cell wake;         /* the output thread's marks: wake_marks.h */
+  uint8_t apart_too[64];
+  uint64_t come;  /* the output thread's: `promise` when it looked */
+  int64_t came;   /* the output thread's: when it found that changed, by its clock */
+  int64_t seen;   /* the output thread's: `added` when it looked */
+  int64_t passed; /* the output thread's */
+  uint64_t marks; /* the output thread's: those in `wake` */
+} sliced_input;
+
+typedef struct {
+  pane_hive hive;
+  ps_counter open;   /* partials held for windows to come: (slice, key) */
+  int64_t unsettled; /* windows put out since tuples were last passed */
+  int64_t clock;     /* promises that the output thread has found changed */
+  key_sweep sweep;
+  sliced_input input[];
+} sliced;
+
+#define SETTLE_WINDOWS SIZED(16, 1) /* settling costs about as much as putting out a small window */
+
+/* Tuples held for which an input rings although nobody watches it, so that batches are released: few enough not to
+   keep much memory, many enough that waking the output thread, some 10 us for both sides, costs little for each. */
+#define QUIET_TUPLES SIZED(4096, 1)
+
+/* ---- making ---- */
+
+static int32_t sliced_workers(int32_t threads) {
+  (void)threads; /* the inputs' threads do the updates */
+  return 1;
+}
+
+static pane_keys keys_of(const ps_operator *op) { return (pane_keys){&op->key_table, op->keys, op->column_types + 1}; }
+
+static bool sliced_init(ps_operator *op) {
+  sliced *s = op->state = memory_new(sizeof *s + (size_t)op->inputs * sizeof s->input[0]);
+  if (!s) return false;
+  pane_windows windows = {(uint64_t)op->size, (uint64_t)op->advance};
+  pane_keys keys = keys_of(op);
+  if (!pane_hive_init(&s->hive, windows, &op->functions, &keys, op->inputs)) {
+    memory_free(s);
+    return false;
+  }
+  key_sweep_init(&s->sweep, &op->key_table);
+  for (int32_t i = 0; i < op->inputs; i++) {
+    key_numbers_init(&s->input[i].numbers, &op->input[i].keys, op->keys);
+    cell_init(&s->input[i].promise, 0);
+    cell_init(&s->input[i].added, 0);
+    cell_init(&s->input[i].wake, WAKE_NONE);
+  }
+  return true;
+}
+
+static void sliced_free(ps_operator *op) {
+  sliced *s = op->state;
+  pane_hive_free(&s->hive);
+  for (int32_t i = 0; i < op->inputs; i++) key_numbers_free(&s->input[i].numbers);
+  memory_free(s);
+}
+
+/* ---- inputs ---- */
+
+/* Under in->lock, before any key number is used: forgets all if a new sweep has begun. */
+static void keep_up(sliced *s, int32_t which) {
+  uint32_t sweep = key_sweep_said(&s->sweep);
+  if (sweep == s->hive.input[which].sweep) return;
+  key_numbers_forget(&s->input[which].numbers);
+  s->hive.input[which].sweep = sweep;
+}
+
+static bool sliced_find_keys(ps_operator *op, int32_t which, const batch *b) {
+  sliced *s = op->state;
+  keep_up(s, which);
+  key_numbers *n = &s->input[which].numbers;
+  return key_numbers_fill(n, b) && pane_hive_expect(&s->hive, which, n->limit);
+}
+
+static bool sliced_reserve(ps_operator *op, int32_t which, int64_t rows) {
+  (void)op, (void)which, (void)rows; /* find_keys has done it */
+  return true;
+}
+
+/* Many tuples have come since the input rang, and many are held. */
+static bool is_overdue(const sliced_input *in, ledger *l) {
+  return in->quiet >= QUIET_TUPLES && ledger_held(l) >= QUIET_TUPLES;
+}
+
+/* Says how far the input has come, and wakes the output thread if that waits for it. `edge`: a slice was handed over.
+   If memory ran out, tuples are lost: the end, and nothing is said, for the output thread would look for a slice that
+   is not there. */
+static void publish(ps_operator *op, int32_t which, bool ok, bool edge, uint64_t promise, int64_t tuples) {
+  sliced_input *in = &((sliced *)op->state)->input[which];
+  if (!ok) {
+    operator_fail(op, PS_NO_MEMORY, &(ps_fault){0});
+    return;
+  }
+  AT(add_promise);
+  promise_write(&in->promise, promise);
+  in->tuples += tuples;
+  AT(add_promise);
+  merged_publish(&in->added, (uint64_t)in->tuples);
+  in->quiet += tuples;
+  bool meant = wake_marks_draw(&in->wake, edge) || promise == PROMISE_CLOSED;
+  if (!meant && !is_overdue(in, &op->input[which].ledger)) return;
+  in->quiet = 0;
+  operator_ring(op, 0);
+}
+
+static void sliced_add(ps_operator *op, int32_t which, batch *b) {
+  sliced *s = op->state;
+  int64_t rows = b->rows, last = batch_ts(b, rows - 1); /* once published, the batch may go */
+  const pane *before = s->hive.input[which].last;
+  bool ok = pane_hive_add(&s->hive, which, b, s->input[which].numbers.numbers);
+  publish(op, which, ok, s->hive.input[which].last != before, (uint64_t)last + 1, rows);
+}
+
+static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
+  pane_hive *h = &((sliced *)op->state)->hive;
+  keep_up(op->state, which);
+  const pane *before = h->input[which].last;
+  bool ok = pane_hive_heartbeat(h, which, (uint64_t)ts);
+  publish(op, which, ok, h->input[which].last != before, (uint64_t)ts + 1, 0);
+}
+
+/* Beyond the next edge it hands over a slice. */
+static bool sliced_piles(ps_operator *op, int32_t which, int64_t ts) {
+  return (uint64_t)ts >= ((sliced *)op->state)->hive.input[which].end;
+}
+
+static void sliced_close(ps_operator *op, int32_t which) {
+  bool ok = pane_hive_close(&((sliced *)op->state)->hive, which);
+  publish(op, which, ok, true, PROMISE_CLOSED, 0);
+}
+
+/* ---- output ---- */
+
+/* Up to where tuples are ready: (ts, input). */
+typedef struct {
+  int64_t ts;
+  int32_t input;
+} frontier;
+
+static frontier look(sliced *s, const ps_operator *op) {
+  frontier f = {INT64_MAX, op->inputs};
+  for (int32_t i = 0; i < op->inputs; i++) {
+    sliced_input *in = &s->input[i];
+    AT(output_look);
+    uint64_t promise = promise_read(&in->promise);
+    if (promise != in->come) in->came = ++s->clock;
+    in->come = promise;
+    AT(output_look);
+    in->seen = (int64_t)merged_read(&in->added);
+    if (promise == PROMISE_CLOSED) continue;
+    int64_t ts = (int64_t)(promise - 1); /* -1: it has not begun, and nothing is ready */
+    if (f.input == op->inputs || ts < f.ts) f = (frontier){ts, i};
+  }
+  return f;
+}
+
+static void pass_to(ps_operator *op, int32_t i, int64_t tuples) {
+  sliced_input *in = &((sliced *)op->state)->input[i];
+  if (tuples <= in->passed) return;
+  operator_pass(op, i, tuples - in->passed);
+  in->passed = tuples;
+}
+
+/* Nothing more can be put out: the tuples up to the frontier are done with, in whatever slice they are. */
+static bool settle_ready(ps_operator *op, frontier f) {
+  sliced *s = op->state;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    sliced_input *in = &s->input[i];
+    if (in->seen == in->passed) continue;
+    int64_t ready = in->passed + ledger_ready(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
+    pass_to(op, i, ready < in->seen ? ready : in->seen);
+  }
+  return operator_settle(op);
+}
+
+/* Inputs may wait for every tuple. */
+static bool is_small(const ps_operator *op) {
+  return op->input[0].ledger.held_max < (int64_t)SETTLE_EVERY * SETTLE_WINDOWS;
+}
+
+/* There is more to put out: the tuples of the slices that were read are done with. */
+static bool settle_read(ps_operator *op) {
+  sliced *s = op->state;
+  if (++s->unsettled < SETTLE_WINDOWS && !is_small(op)) return true;
+  s->unsettled = 0;
+  for (int32_t i = 0; i < op->inputs; i++) pass_to(op, i, pane_hive_through(&s->hive, i));
+  return operator_settle(op);
+}
+
+/* A sweep waits for inputs: those that are in no call may be silent for long. Their lock is only tried, because who
+   pauses the operator has all locks and waits for this thread. */
+static void keep_up_silent(ps_operator *op, uint32_t sweep) {
+  sliced *s = op->state;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    if (s->hive.cursor[i]->sweep == sweep || pthread_mutex_trylock(&op->input[i].lock) != 0) continue;
+    keep_up(s, i);
+    pane_hive_skip(&s->hive, i);
+    pthread_mutex_unlock(&op->input[i].lock);
+  }
+}
+
+/* Lets keys go, a share with each window; not as long as there are windows of a snapshot, which are not listed. */
+static void sweep(ps_operator *op) {
+  sliced *s = op->state;
+  if (pane_window_carries(&s->hive.window)) return;
+  bool awaited = key_sweep_awaited(&s->sweep) != 0;
+  if (awaited) keep_up_silent(op, s->sweep.number);
+  key_sweep_step(&s->sweep, &s->hive.window.key_order, awaited && pane_hive_has_swept(&s->hive, s->sweep.number));
+}
+
+static ps_code put_out(ps_operator *op, ps_fault *fault) {
+  sliced *s = op->state;
+  if (!settle_read(op)) return PS_NO_MEMORY;
+  ps_code code = sink_lock(&op->sink);
+  if (code != PS_OK) return code;
+  code = pane_hive_combine(&s->hive, &op->sink.rows, fault);
+  sink_unlock(&op->sink);
+  if (code == PS_OK) code = pane_hive_drop(&s->hive);
+  if (code != PS_OK) return code;
+  sweep(op);
+  ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
+  return code;
+}
+
+/* The input whose next slice to wait for: of those at the lowest position that have not passed the next edge, the one
+   that came last, since it will probably come last again. All others at that position are then there too, and one
+   ring serves for all. Who owes a promise has done its part. -1: somebody has passed it since; inputs: all owe. */
+static int32_t target(const sliced *s, const ps_operator *op) {
+  uint64_t lowest = tournament_lowest(&s->hive.seen), edge = next_edge(s->hive.plan.windows, lowest);
+  int32_t best = -1;
+  bool owe = false;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    const sliced_input *in = &s->input[i];
+    bool lags = s->hive.seen.score[i] == lowest && in->come <= edge && in->come != PROMISE_CLOSED;
+    bool owes = lags && promises_owes(&op->input[i]);
+    owe = owe || owes;
+    if (lags && !owes && (best < 0 || in->came > s->input[best].came)) best = i;
+  }
+  return best < 0 && owe ? op->inputs : best;
+}
+
+static bool is_pressed(ps_operator *op) {
+  bool pressed = is_small(op);
+  for (int32_t i = 0; i < op->inputs && !pressed; i++) {
+    AT(output_pressed);
+    pressed = ledger_pressed(&op->input[i].ledger);
+  }
+  return pressed;
+}
+
+/* Nothing can be put out: marks what the output thread waits for. True: the marks were these already, so that the look
+   which found nothing came after them. */
+static bool mark_inputs(ps_operator *op) {
+  sliced *s = op->state;
+  int32_t who = target(s, op);
+  if (who < 0) return false;
+  uint64_t all = is_pressed(op) ? WAKE_ANY : 0;
+  bool same = true;
+  for (int32_t i = 0; i < op->inputs; i++) {
+    sliced_input *in = &s->input[i];
+    uint64_t marks = i == who ? all | WAKE_EDGE : all;
+    same = same && marks == in->marks;
+    wake_marks_set(&in->wake, in->marks, marks);
+    in->marks = marks;
+  }
+  return same;
+}
+
+static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
+  (void)number;
+  sliced *s = op->state;
+  ps_code code = pane_hive_next(&s->hive);
+  while (code == PS_EMPTY || code == PS_END) {
+    frontier f = look(s, op);
+    code = pane_hive_next(&s->hive); /* once more: what came before the look */
+    if (code == PS_OK || code == PS_NO_MEMORY) break;
+    if (!settle_ready(op, f)) return PS_NO_MEMORY;
+    ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
+    if (code == PS_END || mark_inputs(op)) return code;
+  }
+  return code == PS_OK ? put_out(op, fault) : code;
+}
+
+/* ---- snapshots: what is ready is in slices, what is not is pending, although it has been folded (pane_save.h) ---- */
+
+static int64_t sliced_absorbed(ps_operator *op, int32_t which) {
+  frontier f = look(op->state, op);
+  ledger_view view = ledger_look(&op->input[which].ledger, which <= f.input ? f.ts : f.ts - 1);
+  return view.held - view.above - op->input[which].passed;
+}
+
+static bool owe(ps_operator *op, pane_saver *saver, int32_t which) {
+  key_numbers *n = &((sliced *)op->state)->input[which].numbers;
+  int64_t ready = op->input[which].passed + sliced_absorbed(op, which);
+  for (const batch *b = op->input[which].ledger.first; b; b = b->next) {
+    int64_t left = b->rows - b->passed, skip = ready < left ? ready : left, from = b->passed + skip;
+    ready -= skip;
+    if (from == b->rows) continue;
+    if (!key_numbers_fill(n, b) || !pane_saver_owe(saver, which, b, n->numbers, from, n->limit)) return false;
+  }
+  return true;
+}
+
+static bool sliced_save_slices(ps_operator *op, window_visit visit, void *context) {
+  sliced *s = op->state;
+  frontier f = look(s, op);
+  pane_saver saver;
+  pane_keys keys = keys_of(op);
+  partial_place until = {(uint64_t)f.ts + 1, PARTIAL_INPUT + (uint64_t)f.input};
+  if (!pane_saver_init(&saver, &s->hive, &keys, until)) return false;
+  bool ok = true;
+  for (int32_t i = 0; ok && i < op->inputs; i++) ok = owe(op, &saver, i);
+  ok = ok && pane_saver_run(&saver, visit, context);
+  pane_saver_free(&saver);
+  return ok;
+}
+
+static pane_window *sliced_window(ps_operator *op) { return &((sliced *)op->state)->hive.window; }
+
+/* Windows that came with a snapshot and are not out yet. */
+static bool sliced_save(ps_operator *op, window_visit visit, void *context) {
+  return pane_window_each(sliced_window(op), visit, context);
+}
+
+static ps_code sliced_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  pane_window *w = sliced_window(op);
+  return pane_window_carry(w, &w->windows, start, k, state);
+}
+
+static void sliced_stats(ps_operator *op, ps_stats *out) {
+  sliced *s = op->state;
+  out->windows = ps_counter_get(&s->open);
+}
+
+const design sliced_design = {
+    .ordered = false,
+    .folds = true,
+    .workers = sliced_workers,
+    .init = sliced_init,
+    .free = sliced_free,
+    .reserve = sliced_reserve,
+    .find_keys = sliced_find_keys,
+    .add = sliced_add,
+    .heartbeat = sliced_heartbeat,
+    .piles = sliced_piles,
+    .close = sliced_close,
+    .step = sliced_step,
+    .save = sliced_save,
+    .load = sliced_load,
+    .absorbed = sliced_absorbed,
+    .window = sliced_window,
+    .save_slices = sliced_save_slices,
+    .stats = sliced_stats,
+};

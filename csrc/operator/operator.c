@@ -1,0 +1,524 @@
+/* operator.c - making, feeding, reading and ending an operator; the designs have their own files. See operator.h. */
+#include "operator/operator.h"
+
+#include <unistd.h>
+
+#include "operator/design.h"
+#include "operator/key_forget.h"
+#include "base/memory.h"
+#include "operator/promises.h"
+#include "windows/window_rows.h"
+
+/* ---- making ---- */
+
+static bool copy_types(ps_operator *op, const ps_query *query) {
+  size_t size = (size_t)query->columns * sizeof *op->column_types;
+  op->column_types = memory_new(size);
+  op->strings = memory_new((size_t)query->columns * sizeof *op->strings);
+  if (!op->column_types || !op->strings) return false;
+  memcpy(op->column_types, query->column_types, size);
+  for (int32_t i = 0; i < query->columns; i++) op->strings[i] = query->strings ? query->strings[i] : PS_ANY_BYTES;
+  return true;
+}
+
+static bool input_init(ps_operator *op, input *in, int64_t max_pending) {
+  if (op->coalesces && !coalesce_init(&in->coalescer, op->columns, op->column_types)) return false;
+  if (pthread_mutex_init(&in->lock, NULL) == 0) {
+    if (ledger_init(&in->ledger, max_pending)) {
+      ps_counter_set(&in->latest, -1);
+      ps_counter_set(&in->told, -1);
+      key_cache_init(&in->keys, &op->key_table);
+      return true;
+    }
+    pthread_mutex_destroy(&in->lock);
+  }
+  coalesce_free(&in->coalescer);
+  return false;
+}
+
+/* Counts in op->inputs how many are ready, so that a failure half-way frees just those. */
+static bool inputs_init(ps_operator *op, int32_t inputs, int64_t max_pending) {
+  op->input = memory_new((size_t)inputs * sizeof *op->input);
+  if (!op->input) return false;
+  for (; op->inputs < inputs; op->inputs++) {
+    if (!input_init(op, &op->input[op->inputs], max_pending)) return false;
+  }
+  return true;
+}
+
+static bool output_init(ps_operator *op, int64_t max_pending) {
+  int32_t columns = 1 + op->keys + op->functions.n;
+  bool *is_bytes = memory_new((size_t)columns * sizeof *is_bytes);
+  if (!is_bytes) return false;
+  for (int32_t i = 0; i < op->keys; i++) is_bytes[1 + i] = type_is_bytes(op->column_types[1 + i]);
+  for (int32_t i = 0; i < op->functions.n; i++) is_bytes[1 + op->keys + i] = op->functions.each[i].is_bytes;
+  bool ok = sink_init(&op->sink, columns, is_bytes, op->functions.udf >= 0 ? JOURNAL_COLUMNS : 0, max_pending);
+  memory_free(is_bytes);
+  return ok;
+}
+
+typedef enum { MADE_NOTHING, MADE_LOCKS, MADE_KEYS, MADE_WORKERS, MADE_SINK, MADE_DESIGN, MADE_THREADS } made;
+
+static void input_free(ps_operator *op, input *in);
+static void release_dead(ps_operator *op);
+
+/* Frees what was made, latest first. */
+static void unmake(ps_operator *op, made stage) {
+  if (stage >= MADE_DESIGN) op->design->free(op);
+  if (stage >= MADE_SINK) sink_free(&op->sink);
+  if (stage >= MADE_WORKERS) workers_free(op);
+  for (int32_t i = 0; i < op->inputs; i++) input_free(op, &op->input[i]);
+  if (stage >= MADE_KEYS) key_table_free(&op->key_table);
+  if (stage >= MADE_LOCKS) {
+    release_dead(op);
+    pthread_mutex_destroy(&op->dead_lock);
+    pthread_mutex_destroy(&op->end_lock);
+  }
+  memory_free(op->input);
+  aggregates_free(&op->functions);
+  memory_free(op->column_types);
+  memory_free(op->strings);
+  memory_free(op);
+}
+
+static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t threads, int64_t max_pending) {
+  if (!copy_types(op, query) || !aggregates_init(&op->functions, query)) return MADE_NOTHING;
+  if (pthread_mutex_init(&op->dead_lock, NULL) != 0 || pthread_mutex_init(&op->end_lock, NULL) != 0)
+    return MADE_NOTHING;
+  if (!key_table_init(&op->key_table)) return MADE_LOCKS;
+  key_sweep_init(&op->forget.sweep, &op->key_table);
+  if (!inputs_init(op, inputs, max_pending) || !workers_init(op, op->design->workers(threads))) return MADE_KEYS;
+  if (!output_init(op, max_pending)) return MADE_WORKERS;
+  if (!op->design->init(op)) return MADE_SINK;
+  return workers_start(op) ? MADE_THREADS : MADE_DESIGN;
+}
+
+/* Whether rows can be copied into one batch: the design does not care, and no value is a string. */
+static bool coalesces(const design *d, const ps_query *query) {
+  bool ok = d->folds;
+  for (int32_t i = 0; i < query->columns; i++) ok = ok && !type_is_bytes(query->column_types[i]);
+  return ok;
+}
+
+ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, int32_t threads, int32_t levels,
+                        int64_t max_pending, ps_operator **out) {
+  assert(inputs > 0 && threads > 0 && max_pending > 0 && query->size > 0 && query->advance > 0);
+  assert(levels >= 0 && levels <= PS_LEVELS_MAX);
+  ps_operator *op = memory_new(sizeof *op);
+  if (!op) return PS_NO_MEMORY;
+  op->design = design_of(which);
+  op->size = query->size;
+  op->advance = query->advance;
+  op->ts_max = op->design->window ? INT64_MAX : ts_max(operator_windows(op)); /* slices: one for all windows */
+  op->keys = query->keys;
+  op->columns = query->columns;
+  op->levels = levels;
+  op->coalesces = coalesces(op->design, query);
+  op->process = getpid();
+  ps_counter *before = memory_enter(&op->bytes);
+  made stage = make(op, query, inputs, threads, max_pending);
+  memory_enter(before);
+  if (stage == MADE_THREADS) {
+    *out = op;
+    return PS_OK;
+  }
+  unmake(op, stage);
+  return stage == MADE_DESIGN ? PS_NO_THREAD : PS_NO_MEMORY;
+}
+
+/* ---- batches that are done with ---- */
+
+/* Adds to a counter that no other thread changes. */
+static void count(ps_counter *c, int64_t n) { ps_counter_set(c, ps_counter_get(c) + n); }
+
+/* Some caller's thread will release them. */
+static void retire(ps_operator *op, input *in, batch *list) {
+  if (!list) return;
+  batch *last = list;
+  int64_t total = last->bytes + last->unseen;
+  for (; last->next; total += last->bytes + last->unseen) last = last->next;
+  count(&in->bytes_out, total);
+  pthread_mutex_lock(&op->dead_lock);
+  last->next = in->dead;
+  in->dead = list;
+  ps_flag_set(&in->any_dead, 1);
+  pthread_mutex_unlock(&op->dead_lock);
+}
+
+/* Takes the input's batches that are to be released. */
+static batch *take_dead(ps_operator *op, input *in) {
+  if (!ps_flag_get(&in->any_dead)) return NULL;
+  pthread_mutex_lock(&op->dead_lock);
+  batch *b = in->dead;
+  in->dead = NULL;
+  ps_flag_set(&in->any_dead, 0);
+  pthread_mutex_unlock(&op->dead_lock);
+  return b;
+}
+
+static void free_all(batch *b) {
+  while (b) {
+    batch *next = b->next;
+    batch_free(b);
+    b = next;
+  }
+}
+
+static void release_dead(ps_operator *op) {
+  for (int32_t i = 0; i < op->inputs; i++) free_all(take_dead(op, &op->input[i]));
+}
+
+/* About as many as an input settles at once when its batches are of one tuple; 1 MB with three columns. */
+#define SPARES_MAX SIZED(4096, 1)
+
+/* Under in->lock: keeps empty batches for the next ones; gives back those that are too many, or not for that. */
+static batch *spares_put(input *in, batch *list) {
+  batch *rest = NULL;
+  while (list) {
+    batch *b = list, **to = in->spares < SPARES_MAX && b->room == 0 ? &in->spare : &rest;
+    list = list->next;
+    in->spares += to == &in->spare;
+    b->next = *to;
+    *to = b;
+  }
+  return rest;
+}
+
+/* Under in->lock: a batch that views *arrow. NULL when out of memory. */
+static batch *batch_for(ps_operator *op, input *in, const struct ArrowArray *arrow) {
+  batch *b = in->spare;
+  if (!b) return batch_new(arrow, op->columns, op->column_types);
+  in->spare = b->next;
+  in->spares--;
+  batch_view(b, arrow, op->columns, op->column_types);
+  return b;
+}
+
+/* Says in the udf journal that these batches are done with. */
+static bool journal_done(ps_operator *op, const batch *list) {
+  if (op->functions.udf < 0 || !list) return true;
+  bool ok = true;
+  sink_lock_now(&op->sink);
+  for (; list && ok; list = list->next) ok = journal_put(&op->sink.journal, -1, 0, list->number, 0);
+  sink_unlock(&op->sink);
+  return ok;
+}
+
+bool operator_settle(ps_operator *op) {
+  bool ok = true;
+  for (int32_t i = 0; i < op->inputs && op->unsettled > 0; i++) {
+    input *in = &op->input[i];
+    if (in->passed == 0) continue;
+    batch *done = ledger_pass(&in->ledger, in->passed);
+    op->unsettled -= in->passed;
+    in->passed = 0;
+    ok = journal_done(op, done) && ok;
+    key_forget_settled(in, done);
+    retire(op, in, done);
+  }
+  key_forget_step(op);
+  return ok;
+}
+
+/* ---- feeding ---- */
+
+/* The first row of a block whose timestamp is below the one before it; the end of the block if there is none. A block
+   without such a row, the common case, is passed without a branch per row. */
+static int64_t first_fall(const int64_t *ts, int64_t latest, int64_t row, int64_t end) {
+  bool falls = ts[row] < latest;
+  for (int64_t i = row + 1; i < end; i++) falls |= ts[i] < ts[i - 1];
+  if (!falls) return end;
+  for (; ts[row] >= latest; row++) latest = ts[row];
+  return row;
+}
+
+#define ORDER_BLOCK SIZED(1024, 2)
+
+/* Whether timestamps never decrease; if not, says where. */
+static bool in_order(const batch *b, int64_t latest, ps_fault *fault) {
+  const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first;
+  if (latest < 0) latest = 0; /* nothing received yet: only negative timestamps are wrong */
+  for (int64_t row = 0; row < b->rows; row += ORDER_BLOCK) {
+    int64_t end = row + ORDER_BLOCK < b->rows ? row + ORDER_BLOCK : b->rows;
+    int64_t fall = first_fall(ts, latest, row, end);
+    if (fall < end) {
+      *fault = (ps_fault){.row = fall, .ts = ts[fall], .latest = fall > 0 ? ts[fall - 1] : latest};
+      return false;
+    }
+    latest = ts[end - 1];
+  }
+  return true;
+}
+
+/* Whether no tuple falls into too many windows; if one does, says which. Timestamps never decrease. */
+static bool in_few_windows(const ps_operator *op, const batch *b, ps_fault *fault) {
+  if (b->rows == 0 || batch_ts(b, b->rows - 1) <= op->ts_max) return true;
+  int64_t row = 0;
+  while (batch_ts(b, row) <= op->ts_max) row++;
+  *fault = (ps_fault){.row = row, .ts = batch_ts(b, row), .latest = op->ts_max};
+  return false;
+}
+
+static bool is_closed(ps_operator *op, input *in) { return ps_flag_get(&in->closed) || ps_flag_get(&op->cancelled); }
+
+static bool find_keys(ps_operator *op, int32_t which, batch *b) {
+  if (op->design->find_keys) return op->design->find_keys(op, which, b);
+  input *in = &op->input[which];
+  key_forget_keep_up(op, in);
+  b->sweep = in->sweep;
+  return key_cache_fill(&in->keys, b, op->keys);
+}
+
+/* Everything that can fail, before anything is taken. */
+static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) {
+  input *in = &op->input[which];
+  if (is_closed(op, in)) return PS_CLOSED;
+  if (!in_order(b, ps_counter_get(&in->latest), fault)) return PS_DISORDER;
+  if (!in_few_windows(op, b, fault)) return PS_OVERLAP;
+  if (!ledger_fits(&in->ledger, b->rows)) {
+    operator_ring(op, 0); /* it may count out some that have become ready */
+    return PS_FULL;
+  }
+  bool ok = find_keys(op, which, b) && op->design->reserve(op, which, b->rows);
+  return ok ? PS_OK : PS_NO_MEMORY;
+}
+
+/* Takes the batch, which is not empty and which the ledger holds. */
+static void accept(ps_operator *op, int32_t which, batch *b) {
+  input *in = &op->input[which];
+  count(&in->tuples_in, b->rows);
+  int64_t last = batch_ts(b, b->rows - 1);
+  ps_counter_set(&in->latest, last);
+  promises_kept(op, in, last);
+  op->design->add(op, which, b);
+}
+
+/* Under in->lock: the same as add for a few rows, which are copied; the buffers stay the caller's. PS_EMPTY: they
+   cannot be copied, and nothing has happened. */
+static ps_code add_small(ps_operator *op, int32_t which, const struct ArrowArray *arrow, ps_fault *fault) {
+  input *in = &op->input[which];
+  ps_code code = coalesce_copy(&in->coalescer, arrow);
+  if (code == PS_OK) code = admit(op, which, in->coalescer.view, fault);
+  if (code != PS_OK) return code;
+  coalesce_hold(&in->coalescer, &in->ledger);
+  accept(op, which, in->coalescer.view);
+  return PS_OK;
+}
+
+/* Under in->lock. */
+static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
+                   ps_fault *fault) {
+  input *in = &op->input[which];
+  batch *b = batch_for(op, in, arrow);
+  if (!b) return PS_NO_MEMORY;
+  b->number = number;
+  ps_code code = admit(op, which, b, fault);
+  if (code == PS_OK && b->rows > 0) {
+    batch_own(b, arrow);
+    if (op->coalesces) coalesce_close(&in->coalescer);
+    if (size > b->bytes) b->unseen = size - b->bytes;
+    count(&in->bytes_in, b->bytes + ledger_put(&in->ledger, b));
+    accept(op, which, b);
+  } else {
+    batch_empty(b); /* the buffers are still the caller's */
+    free_all(spares_put(in, b));
+  }
+  return code;
+}
+
+ps_code operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
+                     ps_fault *fault) {
+  assert(which >= 0 && which < op->inputs && arrow->n_children == op->columns);
+  input *in = &op->input[which];
+  ps_counter *before = memory_enter(&in->bytes);
+  batch *dead = take_dead(op, in);
+  for (batch *b = dead; b; b = b->next) batch_empty(b);
+  bool small = size != PIECE && op->coalesces && arrow->length > 0 && arrow->length <= COALESCE_ROWS;
+  ps_code code = PS_EMPTY;
+  pthread_mutex_lock(&in->lock);
+  bool owed = promises_owes(in);
+  dead = spares_put(in, dead);
+  if (small) code = add_small(op, which, arrow, fault);
+  bool copied = code == PS_OK;
+  if (code == PS_EMPTY) code = add(op, which, number, arrow, size, fault);
+  pthread_mutex_unlock(&in->lock);
+  if (owed) operator_ring(op, 0);
+  free_all(dead);
+  if (copied) ps_arrow_release(arrow);
+  memory_enter(before);
+  return code;
+}
+
+ps_code ps_operator_add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, ps_fault *fault) {
+  return operator_add(op, which, number, arrow, 0, fault);
+}
+
+ps_code ps_operator_add_view(ps_operator *op, int32_t which, int64_t number, int64_t size, struct ArrowArray *arrow,
+                             ps_fault *fault) {
+  return operator_add(op, which, number, arrow, size, fault);
+}
+
+ps_code ps_operator_wait_space(ps_operator *op, int32_t which, int64_t rows, int32_t ms) {
+  ledger *l = &op->input[which].ledger;
+  if (ledger_want(l, rows < 1 ? 1 : rows)) operator_ring(op, 0);
+  return ledger_wait(l, rows, ms);
+}
+
+ps_code ps_operator_heartbeat(ps_operator *op, int32_t which, int64_t ts, ps_fault *fault) {
+  input *in = &op->input[which];
+  ps_code code = PS_OK;
+  ps_counter *before = memory_enter(&in->bytes);
+  pthread_mutex_lock(&in->lock);
+  if (is_closed(op, in)) {
+    code = PS_CLOSED;
+  } else if (ts < 0) {
+    *fault = (ps_fault){.ts = ts};
+    code = PS_DISORDER;
+  } else if (ts > ps_counter_get(&in->latest) && !op->design->reserve(op, which, 1)) {
+    code = PS_NO_MEMORY;
+  } else if (ts > ps_counter_get(&in->latest)) {
+    promises_note(op, which, ts);
+  }
+  bool owes = promises_owes(in);
+  pthread_mutex_unlock(&in->lock);
+  if (owes) operator_ring(op, 0);
+  memory_enter(before);
+  return code;
+}
+
+ps_code ps_operator_close(ps_operator *op, int32_t which) {
+  input *in = &op->input[which];
+  bool owed = false;
+  ps_counter *before = memory_enter(&in->bytes);
+  pthread_mutex_lock(&in->lock);
+  if (!is_closed(op, in)) {
+    ps_flag_set(&in->closed, 1);
+    owed = promises_kept(op, in, INT64_MAX);
+    op->design->close(op, which);
+  }
+  pthread_mutex_unlock(&in->lock);
+  if (owed) operator_ring(op, 0);
+  memory_enter(before);
+  return ps_flag_get(&op->cancelled) ? PS_CLOSED : PS_OK;
+}
+
+/* ---- reading ---- */
+
+ps_code ps_operator_take(ps_operator *op, int32_t ms, struct ArrowArray *rows, struct ArrowArray *journal,
+                         ps_fault *fault) {
+  ps_counter *before = memory_enter(&op->bytes);
+  release_dead(op);
+  ps_code code = sink_take(&op->sink, ms, rows, journal, fault);
+  memory_enter(before);
+  return code;
+}
+
+void ps_operator_bulk(ps_operator *op, int64_t rows) { sink_bulk(&op->sink, rows); }
+
+ps_code ps_operator_fault_key(ps_operator *op, const ps_fault *fault, struct ArrowArray *out) {
+  return window_name(fault->ts, fault->key, op->keys, op->column_types + 1, out) ? PS_OK : PS_NO_MEMORY;
+}
+
+ps_code ps_operator_watch(ps_operator *op, int32_t descriptor) {
+  return sink_watch(&op->sink, descriptor) ? PS_OK : PS_FULL;
+}
+
+void ps_operator_unwatch(ps_operator *op, int32_t descriptor) {
+  if (op->process == getpid()) sink_unwatch(&op->sink, descriptor);
+}
+
+void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out) {
+  input *in = &op->input[which];
+  *out = (ps_input_stats){.latest = ps_counter_get(&in->latest),
+                          .tuples_in = ps_counter_get(&in->tuples_in),
+                          .pending = ledger_held(&in->ledger),
+                          .closed = ps_flag_get(&in->closed)};
+  if (out->pending > 0) operator_ring(op, 0); /* who asks again will find what is ready counted out */
+}
+
+void ps_operator_stats(ps_operator *op, ps_stats *out) {
+  *out = (ps_stats){.rows_out = sink_rows_out(&op->sink), .bytes = ps_counter_get(&op->bytes)};
+  for (int32_t i = 0; i < op->workers; i++) out->bytes += ps_counter_get(&op->worker[i].bytes);
+  out->keys = ps_counter_get(&op->key_table.known);
+  for (int32_t i = 0; i < op->inputs; i++) {
+    input *in = &op->input[i];
+    out->tuples_in += ps_counter_get(&in->tuples_in);
+    out->pending += ledger_held(&in->ledger);
+    out->bytes += ps_counter_get(&in->bytes) + ps_counter_get(&in->bytes_in) - ps_counter_get(&in->bytes_out);
+  }
+  if (out->pending > 0) operator_ring(op, 0); /* as above */
+  op->design->stats(op, out);
+}
+
+void ps_operator_unread(ps_operator *op, int32_t ms, ps_unread *out) { *out = sink_unread(&op->sink, ms); }
+
+/* The open input with the lowest (latest, number). */
+static ps_stall slowest(ps_operator *op) {
+  ps_stall s = {.input = -1, .latest = INT64_MAX, .next = INT64_MAX, .first = INT64_MAX};
+  for (int32_t i = 0; i < op->inputs; i++) {
+    input *in = &op->input[i];
+    int64_t latest = ps_counter_get(&in->latest);
+    if (ps_flag_get(&in->closed)) continue;
+    if (s.input < 0 || latest < s.latest) {
+      s.next = s.latest;
+      s.latest = latest;
+      s.input = i;
+    } else if (latest < s.next) {
+      s.next = latest;
+    }
+  }
+  return s;
+}
+
+void ps_operator_stall(ps_operator *op, ps_stall *out) {
+  ps_stall s = slowest(op);
+  for (int32_t i = 0; i < op->inputs && s.input >= 0; i++) {
+    bool before = i <= s.input; /* then a tuple at the same timestamp is ready */
+    ledger_view view = ledger_look(&op->input[i].ledger, before ? s.latest : s.latest - 1);
+    s.waiting += view.above;
+    if (view.above == 0) continue;
+    int64_t needs = before || view.first == INT64_MAX ? view.first : view.first + 1;
+    if (needs < s.first) s.first = needs;
+  }
+  *out = s;
+}
+
+/* ---- ending ---- */
+
+void operator_fail(ps_operator *op, ps_code failure, const ps_fault *fault) {
+  sink_end(&op->sink, failure, fault);
+  ps_operator_cancel(op);
+}
+
+/* The flag is set first; waking then passes through each lock under which somebody may be about to sleep, and rings the
+   workers, who look at the flag after they have prepared to sleep. */
+void ps_operator_cancel(ps_operator *op) {
+  ps_flag_set(&op->cancelled, 1);
+  for (int32_t i = 0; i < op->inputs; i++) ledger_cancel(&op->input[i].ledger);
+  sink_cancel(&op->sink);
+  workers_cancel(op);
+}
+
+static void input_free(ps_operator *op, input *in) {
+  retire(op, in, ledger_free(&in->ledger));
+  free_all(in->spare);
+  coalesce_free(&in->coalescer);
+  free_all(in->kept);
+  key_cache_free(&in->keys);
+  pthread_mutex_destroy(&in->lock);
+}
+
+void ps_operator_end(ps_operator *op) {
+  if (op->process != getpid()) return;
+  ps_operator_cancel(op);
+  pthread_mutex_lock(&op->end_lock);
+  if (!op->joined) workers_join(op);
+  op->joined = true;
+  pthread_mutex_unlock(&op->end_lock);
+}
+
+void ps_operator_free(ps_operator *op) {
+  if (!op || op->process != getpid()) return;
+  ps_operator_end(op);
+  unmake(op, MADE_DESIGN);
+}

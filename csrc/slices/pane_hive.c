@@ -1,0 +1,414 @@
+/* pane_hive.c - see pane_hive.h. */
+#include "slices/pane_hive.h"
+
+#include "base/poison.h"
+
+/* Bytes. An input that sends little takes little; at most, one slab serves about a thousand tuples. Small: two nodes
+   without keys, or one with a key; larger ones are not used again. */
+#define SLAB_FIRST ((size_t)SIZED(512, 160))
+#define SLAB_MAX ((size_t)SIZED(64 * 1024, 160))
+
+#define SPARES_MAX SIZED(32, 2) /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
+#define LOOSE_MAX SIZED(15, 2)  /* slices in a row: then knowing how many keys there are costs little */
+
+struct pane_slab {
+  pane_slab *next; /* in `returned` or among the spares */
+  int64_t depth;   /* the reader's: in `returned`, how many slabs there are from here on */
+  size_t size, used;
+  int64_t live; /* the reader's: nodes that it has come to and not released */
+  bool left;    /* the reader's: it has come to a node of a later slab */
+};
+
+_Static_assert(sizeof(pane_slab) % 16 == 0, "partials hold 128-bit integers");
+
+/* ---- nodes ---- */
+
+/* All slabs that the reader has given back. */
+static pane_slab *slabs_take(pane_input *in) {
+  for (;;) {
+    AT(insert_take_node);
+    pane_slab *top = returned_read(&in->returned);
+    if (!top) return NULL;
+    AT(insert_take_node);
+    if (returned_take(&in->returned, top)) return top;
+  }
+}
+
+/* A slab with room for a node of this size: a used one if possible, whose memory is mapped and warm. */
+static pane_slab *slab_new(pane_input *in, size_t size) {
+  size_t room = !in->slab ? SLAB_FIRST : in->slab->size * 2 < SLAB_MAX ? in->slab->size * 2 : SLAB_MAX;
+  if (room == SLAB_MAX && size <= SLAB_MAX) {
+    if (!in->spare) in->spare = slabs_take(in);
+    pane_slab *slab = in->spare;
+    if (slab) {
+      READS(slab->next);
+      in->spare = slab->next;
+      return slab;
+    }
+  }
+  if (room < size) room = size;
+  pane_slab *slab = memory_resize(NULL, sizeof *slab + room);
+  if (slab) slab->size = room;
+  return slab;
+}
+
+/* `depth` stays: the reader may still look at it, to find in vain that the slab is not in `returned` any more. */
+static void slab_begin(pane_slab *slab) {
+  WRITES(slab->live);
+  poison_unset(slab + 1, slab->size);
+  slab->used = 0;
+  slab->live = 0;
+  slab->left = false;
+}
+
+/* The reader is done with the slab: back to the input, unless that has plenty. */
+static void slab_give(pane_input *in, pane_slab *slab) {
+  poison_freed(slab + 1, slab->size);
+  while (slab->size == SLAB_MAX) {
+    AT(reclaim_free);
+    pane_slab *top = returned_read(&in->returned);
+    if (top) READS(top->depth);
+    WRITES(slab->next);
+    slab->next = top;
+    slab->depth = top ? top->depth + 1 : 1; /* only the reader writes it, in whatever use the slab is */
+    if (slab->depth > SPARES_MAX) break;
+    AT(reclaim_free);
+    if (returned_push(&in->returned, top, slab)) return;
+  }
+  memory_free(slab);
+}
+
+/* The input leaves its slab. One whose only node was taken back never reaches the reader, who frees all others. Of the
+   size that is used again it must stay valid: the reader may still look at its depth. */
+static void slab_leave(pane_input *in) {
+  pane_slab *slab = in->slab;
+  if (!slab || slab->used > 0) return;
+  if (slab->size != SLAB_MAX) {
+    memory_free(slab);
+    return;
+  }
+  WRITES(slab->next);
+  slab->next = in->spare;
+  in->spare = slab;
+}
+
+/* A node with so many bytes of data, not linked. NULL when out of memory; nothing has changed. */
+static pane *pane_new(pane_input *in, size_t data) {
+  size_t size = sizeof(pane) + packed_round(data);
+  if (!in->slab || in->slab->size - in->slab->used < size) {
+    pane_slab *slab = slab_new(in, size);
+    if (!slab) return NULL;
+    slab_begin(slab);
+    slab_leave(in);
+    in->slab = slab;
+  }
+  pane *p = (pane *)(void *)((uint8_t *)(in->slab + 1) + in->slab->used);
+  in->slab->used += size;
+  *p = (pane){.slab = in->slab};
+  cell_init(&p->next, 0);
+  return p;
+}
+
+/* Takes back the node of this size that was made last, not linked. */
+static void pane_undo(pane_input *in, size_t data) { in->slab->used -= sizeof(pane) + packed_round(data); }
+
+/* The reader is done with the node. */
+static void pane_release(const pane_hive *h, pane *p) {
+  if (p->owns) {
+    packed data = pane_packed(p);
+    uint8_t *at = data.columns;
+    for (int32_t a = 0; a < h->plan.functions->n; a++) {
+      partial_list list = packed_next(&data, h->plan.kinds[a], a, &at);
+      if (!list.plain) partial_drop(h->plan.kinds[a], list.partials, list.n);
+    }
+  }
+  pane_slab *slab = p->slab;
+  WRITES(slab->live);
+  if (--slab->live == 0 && slab->left) slab_give(&h->input[p->input], slab);
+}
+
+/* ---- an input ---- */
+
+/* Links the node, whose data are there, and begins the next slice at `position`. */
+static void hand_over(pane_input *in, pane_windows w, pane *p, uint64_t position) {
+  p->begin = in->begin;
+  p->position = position;
+  p->through = in->tuples;
+  p->limit = in->limit;
+  p->input = (int32_t)(in->slice.input - PARTIAL_INPUT);
+  p->sweep = in->sweep;
+  WRITES(*p);
+  AT(publish);
+  pane_link_publish(&in->last->next, p); /* linearization point of add, heartbeat and close */
+  in->last = p;
+  in->begin = position;
+  in->end = position == PANE_FOREVER ? PANE_FOREVER : next_edge(w, position);
+}
+
+/* Hands the private slice over, empty or not, and begins the next one at `position`. */
+static bool pane_hive_publish(pane_input *in, pane_windows w, uint64_t position) {
+  uint64_t plain;
+  size_t size = slice_packed_size(&in->slice, &plain);
+  pane *p = pane_new(in, size);
+  if (!p) return false;
+  p->n = in->keys = in->slice.n;
+  p->plain = plain;
+  in->unfolded = LOOSE_MAX;
+  slice_pack(&in->slice, p + 1, plain, &p->owns);
+  hand_over(in, w, p, position);
+  return true;
+}
+
+/* Rows [from, to) of a batch: a whole slice. */
+typedef struct {
+  const batch *b;
+  const uint32_t *numbers;
+  int64_t from, to;
+} whole_slice;
+
+/* Whether to hand it over unfolded. Not if that took much more memory than folding it. */
+static bool goes_loose(const pane_input *in, const pane_plan *plan, int64_t rows) {
+  return plan->unfolded && in->unfolded > 0 && rows <= 2 * in->keys;
+}
+
+/* NULL: it has to be folded, or memory ran out, which folding will find. */
+static pane *loose_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
+  uint64_t plain;
+  size_t size = slice_unfolded_size(plan->functions, plan->kinds, w->to - w->from, &plain);
+  pane *p = pane_new(in, size);
+  if (!p) return NULL;
+  if (!slice_unfolded_pack(plan->functions, plan->kinds, w->b, w->numbers, w->from, w->to, p + 1)) {
+    pane_undo(in, size);
+    in->unfolded = 0;
+    return NULL;
+  }
+  p->n = w->to - w->from;
+  p->plain = plain;
+  p->unfolded = true;
+  in->unfolded--;
+  return p;
+}
+
+/* The same for one that is made of firsts; what it does not need of the memory goes back. */
+static pane *firsts_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
+  size_t size = packed_size(plan->functions, plan->kinds, w->to - w->from, 0);
+  pane *p = pane_new(in, size);
+  if (!p) return NULL;
+  p->n = slice_firsts_pack(&in->slice, w->b, w->numbers, w->from, w->to, p + 1);
+  if (p->n < 0) {
+    pane_undo(in, size);
+    return NULL;
+  }
+  in->slab->used -= packed_round(size) - packed_round(packed_size(plan->functions, plan->kinds, p->n, 0));
+  return p;
+}
+
+/* A node made without folding; NULL: fold. */
+static pane *quick_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
+  if (in->slice.n > 0) return NULL;
+  if (plan->firsts && w->to - w->from <= SLICE_FIRSTS_ROWS_MAX) return firsts_pane(in, plan, w);
+  return goes_loose(in, plan, w->to - w->from) ? loose_pane(in, plan, w) : NULL;
+}
+
+/* The first row from `row` on that is not before the edge; most slices are short, so the steps begin small. */
+static int64_t rows_before(const int64_t *ts, int64_t row, int64_t rows, uint64_t edge) {
+  int64_t step = 1, low = row;
+  while (low + step < rows && (uint64_t)ts[low + step] < edge) {
+    low += step;
+    step *= 2;
+  }
+  int64_t high = low + step < rows ? low + step : rows; /* ts[low] < edge; high is the end or not before the edge */
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    if ((uint64_t)ts[middle] < edge) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return high;
+}
+
+bool pane_hive_expect(pane_hive *h, int32_t input, int64_t limit) {
+  pane_input *in = &h->input[input];
+  if (limit <= in->limit) return true;
+  if (!slice_expect(&in->slice, (uint32_t)(limit - 1))) return false;
+  in->limit = limit;
+  return true;
+}
+
+bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *numbers) {
+  pane_input *in = &h->input[input];
+  const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first;
+  for (int64_t row = 0; row < b->rows;) {
+    uint64_t now = (uint64_t)ts[row];
+    if (now >= in->end && !pane_hive_publish(in, h->plan.windows, last_edge(h->plan.windows, now))) return false;
+    int64_t end = rows_before(ts, row, b->rows, in->end);
+    bool counts = is_covered(h->plan.windows, in->begin),
+         whole = end < b->rows; /* tuples between windows are not kept */
+    pane *p = NULL;
+    if (counts && whole) p = quick_pane(in, &h->plan, &(whole_slice){b, numbers, row, end});
+    if (counts && !p && !slice_fold(&in->slice, b, numbers, row, end, !whole)) return false;
+    in->tuples += end - row;
+    if (p) hand_over(in, h->plan.windows, p, last_edge(h->plan.windows, (uint64_t)ts[end]));
+    row = end;
+  }
+  return true;
+}
+
+bool pane_hive_heartbeat(pane_hive *h, int32_t input, uint64_t ts) {
+  pane_input *in = &h->input[input];
+  return ts < in->end || pane_hive_publish(in, h->plan.windows, last_edge(h->plan.windows, ts));
+}
+
+bool pane_hive_close(pane_hive *h, int32_t input) {
+  return pane_hive_publish(&h->input[input], h->plan.windows, PANE_FOREVER);
+}
+
+/* ---- the reader ---- */
+
+/* Moves the cursor of the slowest input to its next node and takes the slice in. */
+static bool step(pane_hive *h, int32_t input, pane *node) {
+  pane *left = h->cursor[input];
+  if (node->n > 0 && !pane_window_take(&h->window, node)) return false;
+  node->slab->live++;
+  h->cursor[input] = node;
+  left->slab->left = left->slab != node->slab;
+  if (!left->held) pane_release(h, left);
+  tournament_update(&h->seen, node->position);
+  return pane_window_is_settled(&h->window) || pane_window_look(&h->window);
+}
+
+static pane *pane_hive_read(const pane *cursor) {
+  AT(next_read);
+  pane *node = pane_link_read(&cursor->next); /* nothing there: the linearization point of that answer */
+  if (node) READS(*node);
+  return node;
+}
+
+ps_code pane_hive_next(pane_hive *h) {
+  while (tournament_lowest(&h->seen) < h->window.due) {
+    int32_t slowest = tournament_winner(&h->seen);
+    pane *node = pane_hive_read(h->cursor[slowest]);
+    if (!node) return PS_EMPTY;
+    if (!step(h, slowest, node)) return PS_NO_MEMORY;
+  }
+  if (h->window.due == PANE_FOREVER) return PS_END;
+  return pane_window_seal(&h->window) ? PS_OK : PS_NO_MEMORY;
+}
+
+/* Puts a row per key that has tuples in the window. All slices held are in it: those that begin behind its end have not
+   been read, for its end is not behind the slowest input; those before its start have been dropped. */
+ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault) {
+  int64_t n;
+  AT(next_combine);
+  if (!pane_window_open(&h->window, &n)) return PS_NO_MEMORY;
+  ps_code code = pane_window_put(&h->window, n, rows, fault);
+  return pane_window_close(&h->window) ? code : PS_NO_MEMORY;
+}
+
+ps_code pane_hive_drop(pane_hive *h) {
+  AT(next_drop);
+  bool ok = true;
+  pane_window_pass(&h->window);
+  for (pane *node = pane_window_leave(&h->window, &ok); node; node = pane_window_leave(&h->window, &ok)) {
+    if (h->cursor[node->input] != node) pane_release(h, node);
+  }
+  return pane_window_look(&h->window) && ok ? PS_OK : PS_NO_MEMORY;
+}
+
+void pane_hive_skip(pane_hive *h, int32_t input) {
+  const pane_input *in = &h->input[input];
+  if (in->last == h->cursor[input] && in->slice.n == 0) h->cursor[input]->sweep = in->sweep;
+}
+
+bool pane_hive_has_swept(const pane_hive *h, uint32_t sweep) {
+  bool swept = true;
+  for (int32_t i = 0; swept && i < h->inputs; i++) swept = h->cursor[i]->sweep == sweep;
+  return swept;
+}
+
+int64_t pane_hive_through(const pane_hive *h, int32_t input) { return h->cursor[input]->through; }
+
+/* ---- making and freeing ---- */
+
+static bool input_init(pane_hive *h, int32_t i) {
+  pane_input *in = &h->input[i];
+  if (!slice_init(&in->slice, h->plan.functions, h->plan.kinds, i)) return false;
+  in->last = pane_hive_expect(h, i, 1) ? pane_new(in, 0) : NULL;
+  if (!in->last) {
+    slice_free(&in->slice);
+    return false;
+  }
+  in->last->slab->live = 1;
+  in->last->input = i;
+  in->end = next_edge(h->plan.windows, 0);
+  cell_init(&in->returned, 0);
+  h->cursor[i] = in->last;
+  return true;
+}
+
+/* What all inputs and the reader share. */
+static bool frame_init(pane_hive *h, pane_windows windows, const aggregates *functions, const pane_keys *keys,
+                       int32_t inputs) {
+  if (!pane_plan_init(&h->plan, windows, functions)) return false;
+  if (pane_window_init(&h->window, &h->plan, keys)) {
+    h->input = memory_new((size_t)inputs * sizeof *h->input);
+    h->cursor = memory_new((size_t)inputs * sizeof *h->cursor);
+    if (h->input && h->cursor && tournament_init(&h->seen, inputs)) return true;
+    memory_free(h->input);
+    memory_free(h->cursor);
+    pane_window_free(&h->window);
+  }
+  pane_plan_free(&h->plan);
+  return false;
+}
+
+bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const pane_keys *keys,
+                    int32_t inputs) {
+  *h = (pane_hive){0};
+  if (!frame_init(h, windows, functions, keys, inputs)) return false;
+  while (h->inputs < inputs && input_init(h, h->inputs)) h->inputs++;
+  if (h->inputs == inputs) return true;
+  pane_hive_free(h);
+  return false;
+}
+
+static void slabs_free(pane_slab *s) {
+  while (s) {
+    pane_slab *next = s->next;
+    memory_free(s);
+    s = next;
+  }
+}
+
+/* What is in the list behind the cursor, and the list's last node. */
+static void input_free(pane_hive *h, int32_t i) {
+  pane *p = h->cursor[i];
+  slab_leave(&h->input[i]);
+  for (pane *next = link_last(&p->next); next; next = link_last(&next->next)) {
+    next->slab->live++;
+    p->slab->left = p->slab != next->slab;
+    pane_release(h, p);
+    p = next;
+  }
+  p->slab->left = true;
+  pane_release(h, p);
+  slabs_free(h->input[i].spare);
+  slabs_free(link_last(&h->input[i].returned));
+  slice_free(&h->input[i].slice);
+}
+
+void pane_hive_free(pane_hive *h) {
+  pane_window *w = &h->window;
+  for (uint64_t i = w->held_first; i < w->held_end; i++) {
+    pane *node = pane_window_hand_back(w, i);
+    if (node && h->cursor[node->input] != node) pane_release(h, node);
+  }
+  for (int32_t i = 0; i < h->inputs; i++) input_free(h, i);
+  pane_window_free(&h->window);
+  tournament_free(&h->seen);
+  memory_free(h->cursor);
+  memory_free(h->input);
+  pane_plan_free(&h->plan);
+}

@@ -1,0 +1,95 @@
+/*
+ * pane_hive.h - windows from per-input slices: one hand-over per slice and input, none per tuple or window.
+ *
+ * Ours, not in the paper; spec/PaneHive.tla is the text to read first, and the labels there are the AT(...) here.
+ *
+ * Slices   lie between edges, the starts and the ends of windows (pane.h).
+ * Roles    each input has one thread at a time (pane_hive_add, _heartbeat, _close); one reader (pane_hive_next,
+ *          _combine, _drop). Their calls may all run together.
+ *
+ *            add  heartbeat  close  next  combine  drop
+ *   an input  1       1        1    yes     yes     yes     (1: one at a time)
+ *   reader   yes     yes      yes    1       1       1
+ *
+ * Lists    each input publishes its finished slices in a list of its own:
+ *
+ *            o ---> [0,2) ---> [2,3) ---> [3,6) ---> null
+ *                      ^ cursor              ^ last
+ *
+ *          A node says the slice and the input's new position, the edge that it has come to. Nodes lie in slabs.
+ *
+ * Invariants
+ *   I1  the slices of an input lie end to end, from 0 to its position
+ *   I2  a slice holds exactly its input's tuples between begin and end, but for those in no window
+ *   I3  of the tuples of a slice, a window covers all or none
+ *   I4  a node never changes once it is linked, but for what belongs to the reader (marked below)
+ *   I5  the reader holds the slices of windows that are not delivered yet; besides these, one node per input is alive
+ *   I6  nobody touches a node that has been freed
+ * Guarantees
+ *   G1  linearizable to WindowOrder: a call of an input takes effect when it links its node; a winset comes out at
+ *       next_combine; "nothing there" holds at the read that found no node
+ *   G2  each winset once, whole, in order; the output depends on the tuples alone
+ *   G3  exact: what is complete is delivered, without waiting for more
+ * Progress   inputs are wait-free but for memory allocation; the reader reads on only past nodes that were published.
+ *
+ * How the reader makes windows of slices, and at what cost: pane_window.h. Snapshots: pane_save.h.
+ */
+#pragma once
+
+#include "slices/pane_window.h"
+#include "base/tournament.h"
+
+typedef struct {
+  uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
+  slice slice;
+  int64_t tuples;   /* handed over or folded so far, or in no window */
+  int64_t limit;    /* above all key numbers that may have come */
+  int64_t keys;     /* in the slice that was folded last */
+  int64_t unfolded; /* slices that may be unfolded before one is folded again, to see how many keys there are */
+  uint32_t sweep;   /* whoever knows the input's key numbers sets it: see pane.h */
+  pane *last;       /* the end of the list */
+  pane_slab *slab;  /* being filled with nodes */
+  pane_slab *spare; /* slabs that wait for their turn */
+  uint8_t apart[64];
+  cell returned; /* slabs that the reader is done with; it alone pushes, the input takes all */
+  uint8_t apart_too[64];
+} pane_input;
+
+typedef struct {
+  pane_plan plan;
+  int32_t inputs;
+  pane_input *input;
+  uint8_t apart[64];  /* what the inputs read from what the reader writes */
+  pane **cursor;      /* the reader's: the last node that was read of each input */
+  tournament seen;    /* the reader's: and its position */
+  pane_window window; /* the reader's */
+} pane_hive;
+
+/* False when out of memory. */
+bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const pane_keys *keys,
+                    int32_t inputs);
+void pane_hive_free(pane_hive *h);
+
+/* An input's thread. Expect: key numbers below `limit` may come; false when out of memory, nothing has changed. The
+   others: false when out of memory; the input must not be used any more then. Add publishes every slice that ends in
+   the batch; `numbers` are the key numbers of its rows. Close comes once. */
+bool pane_hive_expect(pane_hive *h, int32_t input, int64_t limit);
+bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *numbers);
+bool pane_hive_heartbeat(pane_hive *h, int32_t input, uint64_t ts);
+bool pane_hive_close(pane_hive *h, int32_t input);
+
+/* The reader. Next: PS_OK, a window is complete; PS_EMPTY, none is; PS_END, none will be; PS_NO_MEMORY. After PS_OK,
+   combine puts the window's rows out, and drop goes on behind it. */
+ps_code pane_hive_next(pane_hive *h);
+ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault);
+ps_code pane_hive_drop(pane_hive *h);
+
+/* The reader, with the input standing still, whose sweep has been set: if nothing of it is unread or begun, it counts
+   as if a slice of that sweep had been read. */
+void pane_hive_skip(pane_hive *h, int32_t input);
+
+/* The reader: whether a slice of this sweep has been read of every input. */
+bool pane_hive_has_swept(const pane_hive *h, uint32_t sweep);
+
+/* The reader: tuples of the input in the slices that have been read so far. */
+int64_t pane_hive_through(const pane_hive *h, int32_t input);

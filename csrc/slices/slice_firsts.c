@@ -1,0 +1,37 @@
+/* slice_firsts.c - see slice_firsts.h. */
+#include "slices/slice_firsts.h"
+
+bool slice_firsts_suit(const aggregates *functions, const partial_kind *const *kinds) {
+  bool suit = functions->n > 0;
+  for (int32_t a = 0; a < functions->n; a++) {
+    const aggregate *f = &functions->each[a];
+    suit &= f->function == PS_FIRST && f->mask < 0 && !kinds[a]->is_bytes;
+  }
+  return suit;
+}
+
+static bool any_nulls(const aggregates *functions, const batch *b) {
+  bool any = false;
+  for (int32_t a = 0; a < functions->n; a++) any |= b->columns[functions->each[a].column].validity != NULL;
+  return any;
+}
+
+int64_t slice_firsts_pack(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, void *place) {
+  uint16_t row[SLICE_FIRSTS_ROWS_MAX];
+  uint64_t room[SLICE_FIRSTS_ROWS_MAX];
+  assert(s->n == 0 && to - from <= SLICE_FIRSTS_ROWS_MAX);
+  if (any_nulls(s->functions, b)) return -1;
+  int64_t n = slice_find_first(s, numbers + from, to - from, row);
+  if (n < 0) return -1;
+  packed p = packed_view(place, n, 0, false);
+  memcpy(p.keys, s->keys, (size_t)n * sizeof *p.keys);
+  memcpy(p.rows, s->rows, (size_t)n * sizeof *p.rows);
+  uint8_t *at = p.columns;
+  const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first + from;
+  for (int32_t a = 0; a < s->functions->n; a++) {
+    const uint64_t *bits = column_widen(&b->columns[s->functions->each[a].column], from, to - from, room);
+    placed_partial *states = packed_next(&p, s->kinds[a], a, &at).partials;
+    for (int64_t i = 0; i < n; i++) states[i] = (placed_partial){(uint64_t)ts[row[i]] + 1, s->input, bits[row[i]]};
+  }
+  return n;
+}

@@ -1,0 +1,69 @@
+/* slice_unfolded.c - see slice_unfolded.h. */
+#include "slices/slice_unfolded.h"
+
+#define BLOCK SIZED(256, 2) /* rows: their widened values, 2 KB, stay in the first-level cache */
+
+bool slice_unfolded_suits(const aggregates *functions, const partial_kind *const *kinds) {
+  bool suits = functions->n <= PACKED_PLAIN_MAX;
+  for (int32_t a = 0; a < functions->n; a++) {
+    suits &= kinds[a]->size == 0 || (kinds[a]->sums && functions->each[a].mask < 0);
+  }
+  return suits;
+}
+
+size_t slice_unfolded_size(const aggregates *functions, const partial_kind *const *kinds, int64_t n, uint64_t *plain) {
+  size_t size = packed_round((size_t)n * sizeof(uint32_t));
+  *plain = 0;
+  for (int32_t a = 0; a < functions->n; a++) {
+    if (kinds[a]->size == 0) continue;
+    *plain |= UINT64_C(1) << a;
+    size += packed_round((size_t)n * sizeof(int128));
+  }
+  return size;
+}
+
+static bool pack_floats(const uint64_t *bits, int64_t n, int128 *to) {
+  bool ok = true;
+  for (int64_t i = 0; i < n; i++) {
+    bool narrow = exact_sum_units(bits[i], &to[i]);
+    if (__builtin_expect(!narrow, 0)) {
+      to[i] = 0;
+      ok &= bits[i] << 1 == 0; /* zero, of either sign */
+    }
+  }
+  return ok;
+}
+
+static void pack_integers(const uint64_t *bits, int64_t n, bool is_unsigned, int128 *to) {
+  for (int64_t i = 0; i < n; i++) to[i] = is_unsigned ? (int128)bits[i] : (int128)(int64_t)bits[i];
+}
+
+static bool pack_sums(const aggregate *a, const batch *b, int64_t from, int64_t n, int128 *to) {
+  const column *c = &b->columns[a->column];
+  uint64_t room[BLOCK];
+  if (c->validity) return false;
+  for (int64_t row = 0; row < n; row += BLOCK) {
+    int64_t rows = n - row < BLOCK ? n - row : BLOCK;
+    const uint64_t *bits = column_widen(c, from + row, rows, room);
+    if (!type_is_float(a->type)) {
+      pack_integers(bits, rows, type_is_unsigned(a->type), to + row);
+    } else if (!pack_floats(bits, rows, to + row)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool slice_unfolded_pack(const aggregates *functions, const partial_kind *const *kinds, const batch *b,
+                         const uint32_t *numbers, int64_t from, int64_t to, void *place) {
+  int64_t n = to - from;
+  packed p = packed_view(place, n, UINT64_MAX, true);
+  memcpy(p.keys, numbers + from, (size_t)n * sizeof *p.keys);
+  uint8_t *at = p.columns;
+  for (int32_t a = 0; a < functions->n; a++) {
+    if (kinds[a]->size == 0) continue;
+    if (!pack_sums(&functions->each[a], b, from, n, (int128 *)(void *)at)) return false;
+    at += packed_round((size_t)n * sizeof(int128));
+  }
+  return true;
+}

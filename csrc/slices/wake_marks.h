@@ -1,0 +1,35 @@
+/*
+ * wake_marks.h - what the output thread wants to hear of from one input. Spec: spec/Watch.tla.
+ *
+ * One word per input. The output thread marks what it waits for (wake_marks_set) and looks once more; the input draws the
+ * marks after each add (wake_marks_draw) and rings only if it is meant. Both are read-modify-writes of the same word, so one
+ * of them comes first: either the input finds the mark, or the look that follows the mark finds the add (G1 there).
+ * Without marks an add costs one such operation on a word in the input's own cache, and nobody is woken.
+ */
+#pragma once
+
+#include "base/atomics.h"
+#include "base/base.h"
+
+#define WAKE_EDGE UINT64_C(1) /* the next slice */
+#define WAKE_ANY UINT64_C(2)  /* every add: somebody waits for room */
+#define WAKE_TOLD INT64_C(4)  /* added with each add: the marks stay as they are */
+
+#define WAKE_NONE SIZED(0, UINT64_MAX - 7) /* no mark, and any count: it may wrap */
+
+/* tickets_draw: its two sides are the input, which has made its add visible, and the output thread, which then looks.
+ */
+
+/* The input: whether to ring. `edge`: it has handed over a slice. */
+static inline bool wake_marks_draw(cell *word, bool edge) {
+  AT(add_watch);
+  uint64_t marks = tickets_draw(word, WAKE_TOLD);
+  return (marks & WAKE_ANY) || (edge && (marks & WAKE_EDGE));
+}
+
+/* The output thread: the marks as they are and as they should be. */
+static inline void wake_marks_set(cell *word, uint64_t now, uint64_t then) {
+  if (now == then) return;
+  AT(output_mark);
+  tickets_draw(word, (int64_t)then - (int64_t)now);
+}

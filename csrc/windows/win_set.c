@@ -1,0 +1,342 @@
+/* win_set.c - see win_set.h. */
+#include "windows/win_set.h"
+
+/* ---- items of one size for one thread ---- */
+
+/* The first block of a thread is small, since most winsets may have few keys; each one more is twice as large, up to a
+   size at which the allocator's share no longer counts. */
+enum { ITEMS_FIRST = SIZED(4, 1), ITEMS_BYTES_MAX = SIZED(1 << 16, 1) };
+
+typedef struct items {
+  struct items *older;
+  int64_t used, capacity;
+  _Alignas(16) uint8_t data[]; /* states hold 128-bit integers */
+} items;
+
+/* What one thread has put into the winset, and its shortcuts; the thread's alone until the winset is complete. */
+typedef struct {
+  items *windows;
+  items *states;
+  window **shortcut;     /* [i]: a window whose hash begins with i - 1, in the same bucket; NULL: none known */
+  int32_t shortcut_bits; /* of the hash, which number the shortcuts; 0: there are none */
+  int64_t lanes;         /* that the thread has made */
+} nursery;
+
+struct win_set {
+  const win_set_shape *shape;
+  int64_t start;
+  int32_t bucket_bits; /* of the hash, which number the buckets */
+  nursery *nursery;    /* of each thread, behind the buckets */
+  cell bucket[];
+};
+
+static bool items_grow(items **newest, size_t size) {
+  int64_t capacity = *newest ? 2 * (*newest)->capacity : ITEMS_FIRST;
+  if (*newest && (size_t)capacity * size > ITEMS_BYTES_MAX) capacity = (*newest)->capacity;
+  items *more = memory_new(sizeof *more + (size_t)capacity * size);
+  if (!more) return false;
+  WRITES(more->capacity);
+  more->older = *newest;
+  more->capacity = capacity;
+  WRITES(*newest);
+  *newest = more;
+  return true;
+}
+
+static void *item_new(items **newest, size_t size) {
+  if ((!*newest || (*newest)->used == (*newest)->capacity) && !items_grow(newest, size)) return NULL;
+  WRITES((*newest)->used);
+  return (*newest)->data + (size_t)(*newest)->used++ * size;
+}
+
+/* Takes the newest item back, zeroed as it was. */
+static void item_return(items *newest, size_t size) {
+  WRITES(newest->used);
+  memset(newest->data + (size_t)--newest->used * size, 0, size);
+}
+
+static void items_free(items *newest) {
+  while (newest) {
+    items *older = newest->older;
+    memory_free(newest);
+    newest = older;
+  }
+}
+
+/* ---- the winset ---- */
+
+static size_t window_size(const win_set_shape *shape) {
+  return sizeof(window) + (size_t)shape->lanes * sizeof(uint8_t *);
+}
+
+static size_t state_size(const win_set_shape *shape) { return (size_t)shape->functions->state_size; }
+
+win_set *win_set_new(const win_set_shape *shape, int64_t start, int32_t bucket_bits) {
+  int64_t buckets = INT64_C(1) << bucket_bits;
+  size_t table = (size_t)buckets * sizeof(cell);
+  win_set *set = memory_new(sizeof *set + table + (size_t)shape->threads * sizeof(nursery));
+  if (!set) return NULL;
+  WRITES(*set);
+  *set = (win_set){.shape = shape, .start = start, .bucket_bits = bucket_bits};
+  set->nursery = (nursery *)(void *)&set->bucket[buckets];
+  for (int64_t i = 0; i < buckets; i++) link_init(&set->bucket[i], NULL);
+  return set;
+}
+
+int64_t win_set_inserted(const win_set *set, int32_t thread) {
+  READS(set->nursery[thread]);
+  int64_t windows = 0;
+  for (const items *i = set->nursery[thread].windows; i; i = i->older) windows += i->used;
+  return windows;
+}
+
+static void drop_states(const win_set *set, const items *states) {
+  size_t size = state_size(set->shape);
+  for (; states; states = states->older) {
+    for (int64_t i = 0; i < states->used; i++) {
+      aggregates_drop(set->shape->functions, (uint8_t *)(uintptr_t)states->data + (size_t)i * size);
+    }
+  }
+}
+
+void win_set_free(win_set *set) {
+  if (!set) return;
+  for (int32_t i = 0; i < set->shape->threads; i++) {
+    READS(set->nursery[i]);
+    if (set->shape->windows) ps_counter_add(set->shape->windows, -win_set_inserted(set, i));
+    drop_states(set, set->nursery[i].states);
+    items_free(set->nursery[i].states);
+    items_free(set->nursery[i].windows);
+    memory_free(set->nursery[i].shortcut);
+  }
+  memory_free(set);
+}
+
+int64_t win_set_start(const win_set *set) { return set->start; }
+
+static window *window_at(const win_set *set, const items *from, int64_t i) {
+  return (window *)(void *)((uint8_t *)(uintptr_t)from->data + (size_t)i * window_size(set->shape));
+}
+
+/* ---- finding and inserting ---- */
+
+/* Keys of one operator are stored once, so most comparisons end at the address or the hash. */
+static int order(const key *a, const key *b) {
+  if (a == b) return 0;
+  if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
+  return key_compare(a, b);
+}
+
+/* The first bits of the hash: buckets and shortcuts are in the order of the lists. */
+static int64_t hash_prefix(uint64_t hash, int32_t n) { return n ? (int64_t)(hash >> (64 - n)) : 0; }
+
+static cell *bucket_of(win_set *set, const key *k) { return &set->bucket[hash_prefix(k->hash, set->bucket_bits)]; }
+
+/* From *link on: the window of the key. Without one, *link is where it belongs and *next what follows there. */
+static window *search(cell **link, const key *k, window **next) {
+  for (;;) {
+    AT(find_read);
+    window *w = link_read(*link);
+    if (!w) break;
+    READS(w->key);
+    int at = order(w->key, k);
+    if (at == 0) return w;
+    *next = w;
+    if (at > 0) return NULL;
+    *link = &w->next;
+  }
+  *next = NULL;
+  return NULL;
+}
+
+window *win_set_find(win_set *set, const key *k) {
+  cell *link = bucket_of(set, k);
+  window *next;
+  return search(&link, k, &next);
+}
+
+static window *window_new(win_set *set, int32_t thread, const key *k) {
+  window *w = item_new(&set->nursery[thread].windows, window_size(set->shape));
+  if (!w) return NULL;
+  WRITES(w->key);
+  w->key = k;
+  return w;
+}
+
+/* ---- shortcuts: a winset that has many more keys than buckets stays fast for a thread that has met many of them ----
+ */
+
+/* The window is a place to begin at for all hashes with the next prefix, if they are in the same bucket. */
+static void shortcut_put(const win_set *set, nursery *n, window *w) {
+  int32_t below = n->shortcut_bits - set->bucket_bits;
+  int64_t next = hash_prefix(w->key->hash, n->shortcut_bits) + 1;
+  if ((next & ((INT64_C(1) << below) - 1)) == 0) return;
+  window *known = n->shortcut[next];
+  if (!known || order(known->key, w->key) < 0) n->shortcut[next] = w;
+}
+
+/* Twice as many shortcuts as windows that the thread has met. Without memory for them it goes on with what it has. */
+static void shortcuts_grow(const win_set *set, nursery *n) {
+  nursery old = *n;
+  int32_t more = old.shortcut_bits ? old.shortcut_bits + 2 : set->bucket_bits + 4;
+  window **shortcut = memory_new((size_t)(INT64_C(1) << more) * sizeof *shortcut);
+  if (!shortcut) return;
+  WRITES(n->shortcut);
+  n->shortcut = shortcut;
+  n->shortcut_bits = more;
+  for (int64_t i = 0; old.shortcut && i < INT64_C(1) << old.shortcut_bits; i++) {
+    if (old.shortcut[i]) shortcut_put(set, n, old.shortcut[i]);
+  }
+  for (const items *from = n->windows; from; from = from->older) {
+    for (int64_t i = 0; i < from->used; i++) shortcut_put(set, n, window_at(set, from, i));
+  }
+  memory_free(old.shortcut);
+}
+
+/* Where a search may begin: a window once linked stays linked, so what is before the key now always is (I2). */
+static cell *begin_of(win_set *set, int32_t thread, const key *k) {
+  const nursery *n = &set->nursery[thread];
+  if (!n->shortcut_bits) return bucket_of(set, k);
+  int64_t first = hash_prefix(k->hash, set->bucket_bits) << (n->shortcut_bits - set->bucket_bits);
+  for (int64_t i = hash_prefix(k->hash, n->shortcut_bits); i > first; i--) {
+    if (n->shortcut[i]) return &n->shortcut[i]->next;
+  }
+  return bucket_of(set, k);
+}
+
+window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k) {
+  cell *link = begin_of(set, thread, k);
+  window *fresh = NULL;
+  for (;;) {
+    window *next;
+    window *found = search(&link, k, &next);
+    if (found) {
+      if (fresh) item_return(set->nursery[thread].windows, window_size(set->shape)); /* another thread was faster */
+      return found;
+    }
+    if (!fresh) fresh = window_new(set, thread, k);
+    if (!fresh) return NULL;
+    link_init(&fresh->next, next);
+    AT(insert_cas);
+    if (!link_swap(link, next, fresh)) continue;
+    if (set->shape->windows) ps_counter_add(set->shape->windows, 1);
+    return fresh;
+  }
+}
+
+void win_set_lane_made(win_set *set, int32_t thread, window *w) {
+  nursery *n = &set->nursery[thread];
+  n->lanes++;
+  int32_t bits = n->shortcut_bits ? n->shortcut_bits : set->bucket_bits + 2;
+  if (n->lanes > INT64_C(1) << bits) shortcuts_grow(set, n);
+  if (n->shortcut_bits) shortcut_put(set, n, w);
+}
+
+int64_t win_set_lanes_made(const win_set *set, int32_t thread) { return set->nursery[thread].lanes; }
+
+uint8_t *win_set_state_new(win_set *set, int32_t thread) {
+  return item_new(&set->nursery[thread].states, state_size(set->shape));
+}
+
+void win_set_state_return(win_set *set, int32_t thread) {
+  items *newest = set->nursery[thread].states;
+  size_t size = state_size(set->shape);
+  aggregates_drop(set->shape->functions, newest->data + (size_t)(newest->used - 1) * size);
+  item_return(newest, size);
+}
+
+/* ---- for the reader ---- */
+
+static bool window_is_empty(const win_set *set, window *w) {
+  for (int32_t i = 0; i < set->shape->lanes; i++) {
+    READS(w->lane[i]);
+    if (w->lane[i]) return false;
+  }
+  return true;
+}
+
+bool win_set_is_empty(const win_set *set) {
+  for (int32_t t = 0; t < set->shape->threads; t++) {
+    READS(set->nursery[t]);
+    for (const items *from = set->nursery[t].windows; from; from = from->older) {
+      READS(from->used);
+      for (int64_t i = 0; i < from->used; i++) {
+        if (!window_is_empty(set, window_at(set, from, i))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+/* Combines all lanes into the first one that is there. A lane that has been combined is gone, so that doing it again
+   after a failure counts nothing twice. */
+static bool combine_lanes(const win_set *set, window *w, uint8_t **state) {
+  *state = NULL;
+  for (int32_t i = 0; i < set->shape->lanes; i++) {
+    READS(w->lane[i]);
+    if (!w->lane[i]) continue;
+    READS(*w->lane[i]);
+    if (!*state) {
+      *state = w->lane[i];
+      continue;
+    }
+    if (!aggregates_combine(set->shape->functions, *state, w->lane[i])) return false;
+    w->lane[i] = NULL;
+  }
+  return true;
+}
+
+/* The windows that have tuples into `to`; how many they are, or -1 when out of memory. */
+static int64_t collect(const win_set *set, int32_t thread, window_row *to) {
+  int64_t n = 0;
+  READS(set->nursery[thread]);
+  for (const items *from = set->nursery[thread].windows; from; from = from->older) {
+    READS(from->used);
+    for (int64_t i = 0; i < from->used; i++) {
+      window *w = window_at(set, from, i);
+      uint8_t *state;
+      if (!combine_lanes(set, w, &state)) return -1;
+      if (state) to[n++] = (window_row){w->key, state};
+    }
+  }
+  return n;
+}
+
+/* All of them; false when out of memory. */
+static bool collect_all(const win_set *set, window_row *to, int64_t *n) {
+  *n = 0;
+  for (int32_t t = 0; t < set->shape->threads; t++) {
+    int64_t more = collect(set, t, to + *n);
+    if (more < 0) return false;
+    *n += more;
+  }
+  return true;
+}
+
+ps_code win_set_output(win_set *set, int32_t keys, const ps_type *key_types, out_rows *rows, ps_fault *fault) {
+  int64_t windows = 0;
+  for (int32_t t = 0; t < set->shape->threads; t++) windows += win_set_inserted(set, t);
+  window_row *row = memory_new((size_t)windows * sizeof *row);
+  if (!row) return PS_NO_MEMORY;
+  int64_t n;
+  ps_code code = PS_NO_MEMORY;
+  if (collect_all(set, row, &n)) {
+    code = window_rows_put(row, n, set->start, set->shape->functions, keys, key_types, rows, fault);
+  }
+  memory_free(row);
+  return code;
+}
+
+bool win_set_each(win_set *set, window_visit visit, void *context) {
+  for (int32_t t = 0; t < set->shape->threads; t++) {
+    for (const items *from = set->nursery[t].windows; from; from = from->older) {
+      for (int64_t i = 0; i < from->used; i++) {
+        window *w = window_at(set, from, i);
+        uint8_t *state;
+        if (!combine_lanes(set, w, &state)) return false;
+        if (state && !visit(context, set->start, w->key, state)) return false;
+      }
+    }
+  }
+  return true;
+}
