@@ -473,3 +473,6 @@ ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other);
 ps_code ps_exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other);
 ps_code ps_exact_pairs_covar(const ps_exact_pairs *p, int32_t integers, int64_t ddof, double *out);
 void ps_exact_pairs_free(ps_exact_pairs *p);
+
+/* The double nearest to a / d * 2^exponent, or to its square root (exact_ratio.h); a and d as limbs, lowest first. */
+double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t d[2], int32_t exponent, int32_t root);

@@ -93,6 +93,13 @@ class Pairs:
         return answer(lib.ps_exact_pairs_covar, self.state, self.kind != "f64", ddof)
 
 
+def ratio(a: int, d: int, exponent: int, *, of_root: bool = False) -> float:
+    limbs = [a >> i & 2**64 - 1 for i in range(0, max(1, a.bit_length()), 64)]
+    limbs += [0] * (len(limbs) % 3)  # as in a sum that is smaller than it could be
+    parts = ffi.new("uint64_t[2]", [d & 2**64 - 1, d >> 64])
+    return lib.ps_exact_ratio(ffi.new("uint64_t[]", limbs), len(limbs), parts, exponent, of_root)
+
+
 # ---- what they must give, by the definition and in fractions ----
 
 

@@ -9,7 +9,7 @@ import statistics
 from fractions import Fraction
 
 import pytest
-from exact_moments import Moments, Pairs, covar_of, covariance, nearest, root, same, std_of, var_of
+from exact_moments import Moments, Pairs, covar_of, covariance, nearest, ratio, root, same, std_of, var_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 from memory import with_failing_memory
@@ -128,6 +128,65 @@ def test_specials_leave_no_trace(special, values):
 
 
 # ---- rounding: at ties, and as little as can be beside them ----
+
+#: Denominators as the quick way takes them, larger ones, and such for which the first guess of a digit is too large.
+DIVISORS = st.one_of(
+    st.integers(1, 99),
+    st.integers(1, 2**53 - 1),
+    st.integers(1, 2**124),
+    st.integers(0, 60).map(lambda i: 2**64 - 1 << i | i),
+    st.builds(lambda i, up: (2**63 + i << 60 | 2**60 - 1) << up, st.integers(0, 99), st.integers(0, 3)),
+)
+MANTISSAS = st.one_of(st.integers(2**52, 2**53 - 1), st.sampled_from([2**52, 2**52 + 1, 2**53 - 2, 2**53 - 1]))
+FEW = st.one_of(MANTISSAS, st.integers(1, 2**20))
+
+
+def twice(a: int, d: int, exponent: int, *, of_root: bool) -> bool:
+    """With one limb more below, which changes nothing but the way through the limbs."""
+    exact = Fraction(a, d) * Fraction(2) ** exponent
+    want = root(exact) if of_root else nearest(exact)
+    return all(same(ratio(a << up, d, exponent - up, of_root=of_root), want) for up in (0, 64))
+
+
+@given(st.integers(0, 2**400), DIVISORS, st.integers(-1300, 1100), st.booleans())
+@example(0, 1, 0, False)
+@example(0, 1, 0, True)
+@example(2**128 - 1, 1, 0, True)
+@example(2**255 - 1, 2**127 - 1, 0, False)
+def test_ratios(a, d, exponent, of_root):
+    assert twice(a, d, exponent, of_root=of_root)
+
+
+@given(MANTISSAS, DIVISORS, st.integers(0, 200), st.sampled_from([-1, 0, 1]), st.integers(-900, 700), st.booleans())
+def test_ratios_at_and_beside_ties(m, d, up, beside, exponent, of_root):
+    """A number of 54 bits, the last one set, is halfway between two doubles: that, or 1 beside."""
+    tie = 2 * m + 1
+    a = (tie**2 * d << 2 * up) + beside if of_root else (tie * d << up) + beside
+    assert twice(a, d, exponent - exponent % 2, of_root=of_root)
+
+
+@given(FEW, DIVISORS, st.integers(0, 100), st.sampled_from([-1, 0, 1]), st.sampled_from([-1, 0, 1]), st.booleans())
+def test_ratios_at_and_beside_doubles(m, d, up, beside, odd, of_root):
+    """The same at a double, where nothing may be left over."""
+    a = (m**2 * d << 2 * up) + beside if of_root else (m * d << up) + beside
+    assert twice(a, d, -2 * up + odd, of_root=of_root)
+
+
+@given(FEW, DIVISORS, st.integers(0, 130), st.sampled_from([-1, 0, 1]), st.booleans())
+@example(0, 1, 0, 0, False)  # 2^-1075: to even, which is 0
+@example(1, 1, 0, 0, False)
+def test_subnormal_ratios_at_and_beside_ties(m, d, up, beside, of_root):
+    """Halfway between two subnormal numbers, or beside it."""
+    tie = 2 * m + 1
+    if of_root:
+        assert twice((tie**2 * d << 2 * up) + beside, d, -2 * (1075 + up), of_root=True)
+    else:
+        assert twice((tie * d << up) + beside, d, -(1075 + up), of_root=False)
+
+
+@given(DIVISORS, st.integers(0, 100), st.sampled_from([-1, 0, 1]))
+def test_ratios_where_infinity_begins(d, up, beside):
+    assert twice(((2**54 - 1) * d << up) + beside, d, 1024 - 54 - up, of_root=False)
 
 
 def squares_of(variance: Fraction, unit: Fraction) -> list[float]:

@@ -11,7 +11,9 @@ static exact_parts wide_parts(uint64_t bits) {
   return exponent ? (exact_parts){fraction | UINT64_C(1) << 52, exponent - 1} : (exact_parts){fraction, 0};
 }
 
-static bool adds_nothing(double x, double y) { return !isfinite(x) || !isfinite(y) || x == 0 || y == 0; }
+static bool is_zero(double x) { return double_bits(x) << 1 == 0; }
+
+static bool adds_nothing(double x, double y) { return !isfinite(x) || !isfinite(y) || is_zero(x) || is_zero(y); }
 
 static bool wide_ready(exact_product *p) {
   if (!p->wide) p->wide = memory_new(sizeof *p->wide);

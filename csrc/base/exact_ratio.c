@@ -120,7 +120,7 @@ static bool quick_round(quotient q, double *out) {
   double upper = (double)(q.guess & ~INT64_C(1023)), lower = (double)(q.guess & 1023) + q.short_of; /* upper: exact */
   double one = upper + (lower - QUICK_ERROR), other = upper + (lower + QUICK_ERROR);
   *out = one * power(q.exponent);
-  return one == other;
+  return double_bits(one) == double_bits(other);
 }
 
 __attribute__((noinline)) static double long_round(const uint64_t *a, int n, int top, uint128 d, int exponent) {
@@ -163,7 +163,7 @@ static bool quick_root(quotient q, double *out) {
   double short_of = rest * 0.5 / root;
   double one = root + (short_of - QUICK_ERROR), other = root + (short_of + QUICK_ERROR);
   *out = one * power((q.exponent - odd) / 2 - 22);
-  return one == other;
+  return double_bits(one) == double_bits(other);
 }
 
 __attribute__((noinline)) static double long_root(const uint64_t *a, int n, int top, uint128 d, int exponent) {
@@ -186,4 +186,9 @@ double exact_ratio_root(const uint64_t *a, int n, uint128 d, int exponent) {
   if (top < 0) return 0;
   if (quick(top, d, exponent) && quick_root(quick_quotient(a, top, (uint64_t)d, exponent), &x)) return x;
   return long_root(a, n, top, d, exponent);
+}
+
+double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t d[2], int32_t exponent, int32_t of_root) {
+  uint128 divisor = (uint128)d[1] << 64 | d[0];
+  return of_root ? exact_ratio_root(a, n, divisor, exponent) : exact_ratio_round(a, n, divisor, exponent);
 }
