@@ -13,6 +13,7 @@ from exact_moments import Moments, Pairs, covar_of, covariance, nearest, ratio, 
 from hypothesis import example, given
 from hypothesis import strategies as st
 from memory import with_failing_memory
+from pystream._core import ffi, lib
 
 LARGEST, LEAST, NORMAL = 1.7976931348623157e308, 5e-324, 2.2250738585072014e-308
 #: Where the narrow sums end, on both sides.
@@ -182,6 +183,19 @@ def test_subnormal_ratios_at_and_beside_ties(m, d, up, beside, of_root):
         assert twice((tie**2 * d << 2 * up) + beside, d, -2 * (1075 + up), of_root=True)
     else:
         assert twice((tie * d << up) + beside, d, -(1075 + up), of_root=False)
+
+
+@pytest.mark.parametrize("m", [2**52, 2**52 + 1, 2**53 - 1])
+@pytest.mark.parametrize("d", [1, 4, 2**60 + 1, 2**100 + 1])
+def test_ratios_beside_ties_at_every_distance(m, d):
+    """What is beside a tie lies in the last bits of the quotient, in the rest, or below what is divided at all."""
+    tie = 2 * m + 1
+    for up, beside in itertools.product(range(0, 250, 3), (-3, -1, 0, 1, 2, 5)):
+        a = (tie * d << up) + beside
+        assert same(ratio(a, d, 0), nearest(Fraction(a, d)))
+        for odd in (0, 1):
+            a = (tie**2 * d << up + odd) + beside
+            assert same(ratio(a, d, up % 2 - odd, of_root=True), root(Fraction(a, d) * Fraction(2) ** (up % 2 - odd)))
 
 
 @given(DIVISORS, st.integers(0, 100), st.sampled_from([-1, 0, 1]))
@@ -459,6 +473,23 @@ def test_out_of_memory_while_subtracting(sign, failing_memory, nothing_left):
     assert agrees(m, left)
     assert refused(failing_memory, lambda: p.subtract(part_pairs), lambda: covaries(p, both)) > 0
     assert covaries(p, left)
+
+
+def test_out_of_memory_while_subtracting_first(failing_memory, nothing_left):
+    """What has not been combined yet may be taken back before."""
+    m, p, more, more_pairs = Moments([0.1, 0.7]), Pairs([(0.1, 0.7)]), Moments([1e300]), Pairs([(1e300, 1.0)])
+    m.combine(Moments([3.0]))
+    assert refused(failing_memory, lambda: m.subtract(more), lambda: agrees(m, [0.1, 0.7, 3.0])) > 0
+    assert refused(failing_memory, lambda: p.subtract(more_pairs), lambda: same(p.covar(0), 0.0)) > 0
+    m.combine(more)
+    p.combine(more_pairs)
+    assert agrees(m, [0.1, 0.7, 3.0])
+    assert same(p.covar(0), 0.0)
+
+
+def test_freeing_nothing(nothing_left):
+    lib.ps_exact_moments_free(ffi.NULL)
+    lib.ps_exact_pairs_free(ffi.NULL)
 
 
 def test_out_of_memory_everywhere():

@@ -111,7 +111,8 @@ typedef struct {
   bool negative;
 } numerator;
 
-/* limb holds sum(x * y), with its sign extended; x and y have half as many limbs, or fewer. */
+/* to->limb holds sum(x * y), with its sign extended. xy is room for the product of x and y, which have `half` limbs, and
+   zero above it. */
 __attribute__((always_inline)) static inline void finish_numerator(numerator *to, uint64_t *xy, int limbs, int64_t n,
                                                                    const uint64_t *x, const uint64_t *y, int half,
                                                                    bool opposite) {

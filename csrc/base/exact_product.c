@@ -26,35 +26,31 @@ bool exact_product_reserve(exact_product *p, double x, double y) {
   return narrow || adds_nothing(x, y) || wide_ready(p);
 }
 
-bool exact_product_add(exact_product *p, double x, double y) {
-  uint64_t x_bits = double_bits(x), y_bits = double_bits(y), sign = 0 - ((x_bits ^ y_bits) >> 63);
-  exact_parts a = exact_parts_of(x_bits), b = exact_parts_of(y_bits);
-  if (adds_nothing(x, y)) return true;
-  if (exact_parts_narrow(a) && exact_parts_narrow(b)) {
-    exact_product_add_narrow(p, a, b, sign);
-    return true;
-  }
-  if (!wide_ready(p)) return false;
-  a = wide_parts(x_bits);
-  b = wide_parts(y_bits);
-  limbs_add_term(p->wide->limb, EXACT_PRODUCT_LIMBS, (uint128)a.m * b.m, a.shift + b.shift, sign);
-  return true;
-}
-
 bool exact_product_reserve_for(exact_product *p, const exact_product *other) { return !other->wide || wide_ready(p); }
 
-bool exact_product_combine(exact_product *p, const exact_product *other) {
-  if (!exact_product_reserve_for(p, other)) return false;
-  limbs_add(p->word, other->word, EXACT_PRODUCT_WORDS);
-  if (other->wide) limbs_add(p->wide->limb, other->wide->limb, EXACT_PRODUCT_LIMBS);
-  return true;
+static void add_wide(exact_product_wide *wide, exact_parts x, exact_parts y, uint64_t sign) {
+  limbs_add_term(wide->limb, EXACT_PRODUCT_LIMBS, (uint128)x.m * y.m, x.shift + y.shift, sign);
 }
 
-bool exact_product_subtract(exact_product *p, const exact_product *other) {
-  if (!exact_product_reserve_for(p, other)) return false;
+void exact_product_add(exact_product *p, double x, double y) {
+  uint64_t x_bits = double_bits(x), y_bits = double_bits(y), sign = 0 - ((x_bits ^ y_bits) >> 63);
+  exact_parts a = exact_parts_of(x_bits), b = exact_parts_of(y_bits);
+  if (adds_nothing(x, y)) return;
+  if (exact_parts_narrow(a) && exact_parts_narrow(b)) {
+    exact_product_add_narrow(p, a, b, sign);
+  } else {
+    add_wide(p->wide, wide_parts(x_bits), wide_parts(y_bits), sign);
+  }
+}
+
+void exact_product_combine(exact_product *p, const exact_product *other) {
+  limbs_add(p->word, other->word, EXACT_PRODUCT_WORDS);
+  if (other->wide) limbs_add(p->wide->limb, other->wide->limb, EXACT_PRODUCT_LIMBS);
+}
+
+void exact_product_subtract(exact_product *p, const exact_product *other) {
   limbs_subtract(p->word, other->word, EXACT_PRODUCT_WORDS);
   if (other->wide) limbs_subtract(p->wide->limb, other->wide->limb, EXACT_PRODUCT_LIMBS);
-  return true;
 }
 
 void exact_product_limbs(const exact_product *p, uint64_t limb[EXACT_PRODUCT_LIMBS]) {

@@ -68,13 +68,14 @@ static inline void exact_product_add_narrow(exact_product *p, exact_parts x, exa
   limbs_add_term(p->word, EXACT_PRODUCT_WORDS, (uint128)x.m * y.m, x.shift + y.shift, sign);
 }
 
-/* False: out of memory; the sum's value is unchanged. */
-bool exact_product_add(exact_product *p, double x, double y);
-bool exact_product_combine(exact_product *p, const exact_product *other);
-bool exact_product_subtract(exact_product *p, const exact_product *other); /* takes back a combine */
-/* Allocates what adding x * y, or combining or subtracting the other sum, needs, so that it cannot fail. */
+/* Allocates what adding x * y, or combining or subtracting the other sum, needs. False: out of memory. The value stays. */
 bool exact_product_reserve(exact_product *p, double x, double y);
 bool exact_product_reserve_for(exact_product *p, const exact_product *other);
+
+/* After that, these cannot fail. */
+void exact_product_add(exact_product *p, double x, double y);
+void exact_product_combine(exact_product *p, const exact_product *other);
+void exact_product_subtract(exact_product *p, const exact_product *other); /* takes back a combine */
 
 /* The whole sum in units of 2^-2148, signed. */
 void exact_product_limbs(const exact_product *p, uint64_t limb[EXACT_PRODUCT_LIMBS]);

@@ -53,10 +53,10 @@ typedef struct {
   bool rest; /* whether a has bits below it */
 } head;
 
-/* The 64 bits of a from pos on; a has zeros on both sides. */
+/* The 64 bits of a from pos on, the lowest of which may be below a and the highest above it. */
 static uint64_t bits_at(const uint64_t *a, int n, int pos) {
   int i = pos >> 6, offset = pos & 63; /* rounded down, below 0 as well */
-  uint64_t low = i >= 0 && i < n ? a[i] : 0, high = i + 1 >= 0 && i + 1 < n ? a[i + 1] : 0;
+  uint64_t low = i >= 0 ? a[i] : 0, high = i + 1 >= 0 && i + 1 < n ? a[i + 1] : 0;
   return low >> offset | high << 1 << (63 - offset);
 }
 
@@ -89,8 +89,8 @@ static int zeros(uint128 d) {
    off by 2^12 at most, so t - guess * d is exact and below 2^66: divided by d, in doubles, it is what the guess is short
    of, within 2^-38. What t has lost is below 2^-52 of q. */
 typedef struct {
-  int64_t guess;   /* q0 */
-  double short_of; /* q - q0 */
+  int64_t guess;
+  double short_of; /* q - guess */
   int exponent;    /* of q's unit */
 } quotient;
 
@@ -143,7 +143,7 @@ double exact_ratio_round(const uint64_t *a, int n, uint128 d, int exponent) {
 
 /* floor(sqrt(v)), v between 2^123 and 2^126: a root of the upper half in doubles, off by 2^12 at most; one step of
    Newton's method, off by less than 1 before it is cut; and what the cut did. */
-static uint64_t root(uint128 v) {
+static uint64_t integer_root(uint128 v) {
   uint64_t r = (uint64_t)(sqrt((double)(int64_t)(v >> 64)) * 0x1p32);
   double short_of = (double)(int64_t)((int128)(v - (uint128)r * r) >> 32) * 0x1p31;
   r += (uint64_t)(int64_t)(short_of / (double)(int64_t)r);
@@ -175,7 +175,7 @@ __attribute__((noinline)) static double long_root(const uint64_t *a, int n, int 
   exponent += h.shift + scale;
   int shift = 2 + (exponent & 1);
   uint128 v = q >> shift;
-  uint64_t r = root(v);
+  uint64_t r = integer_root(v);
   bool more = rest || h.rest || (q & ((1u << shift) - 1)) || (uint128)r * r != v;
   return rounded(r, more, (exponent + shift) / 2);
 }
