@@ -447,3 +447,32 @@ uint64_t ps_fold_start(const ps_fold *fold);
 int64_t ps_fold_entries(const ps_fold *fold);
 int64_t ps_fold_keys(const ps_fold *fold);  /* all keys so far: they stay when entries are freed */
 int64_t ps_fold_bytes(const ps_fold *fold); /* memory held, roughly */
+int64_t ps_fold_keys(
+    const ps_fold *fold); /* keys met since it was made or cleared: they are not dropped with entries */
+int64_t ps_fold_bytes(const ps_fold *fold); /* about how much memory it holds */
+
+/* ---- Exact variance, deviation and covariance, for tests (exact_moments.h). A state has been given doubles, or integers:
+   results must be told which. PS_EMPTY: there are no more values than ddof. ---- */
+typedef struct ps_exact_moments ps_exact_moments;
+ps_exact_moments *ps_exact_moments_new(void);
+ps_code ps_exact_moments_add_all(ps_exact_moments *m, const double *values, int64_t n);
+void ps_exact_moments_add_i64(ps_exact_moments *m, const int64_t *values, int64_t n);
+void ps_exact_moments_add_u64(ps_exact_moments *m, const uint64_t *values, int64_t n);
+int32_t ps_exact_moments_reserve(ps_exact_moments *m, double x); /* 0: out of memory */
+ps_code ps_exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other);
+ps_code ps_exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other);
+ps_code ps_exact_moments_var(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out);
+ps_code ps_exact_moments_std(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out);
+void ps_exact_moments_free(ps_exact_moments *m);
+
+typedef struct ps_exact_pairs ps_exact_pairs;
+ps_exact_pairs *ps_exact_pairs_new(void);
+ps_code ps_exact_pairs_add_all(ps_exact_pairs *p, const double *x, const double *y, int64_t n);
+void ps_exact_pairs_add_i64(ps_exact_pairs *p, const int64_t *x, const int64_t *y, int64_t n);
+ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other);
+ps_code ps_exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other);
+ps_code ps_exact_pairs_covar(const ps_exact_pairs *p, int32_t integers, int64_t ddof, double *out);
+void ps_exact_pairs_free(ps_exact_pairs *p);
+
+/* The double nearest to a / d * 2^exponent, or to its square root (exact_ratio.h); a and d as limbs, lowest first. */
+double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t d[2], int32_t exponent, int32_t root);

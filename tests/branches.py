@@ -29,6 +29,7 @@ TESTS = [
     [
         *("test_aggregate.py", "test_operator.py", "test_hashing.py", "test_forged_text.py", "test_key_forget.py"),
         *("test_t_gate.py", "test_w_hive.py", "test_run_gate.py", "test_win_set.py", "test_exact_sum.py"),
+        "test_exact_moments.py",
         *(f"overlap.py::test_{name}" for name in ("end", "refusal", "slices", "w_hive")),
     ],
     [

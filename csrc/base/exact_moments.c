@@ -1,0 +1,327 @@
+/* exact_moments.c - see exact_moments.h. */
+#include "base/exact_moments.h"
+
+#include <math.h>
+
+#include "base/exact_ratio.h"
+
+/* ---- adding, combining, subtracting ---- */
+
+/* Allocates what combining or subtracting the other sum may need: its wide part, if it has one or if the narrow sum
+   leaves its range on either side. */
+static bool sum_reserve_for(ps_exact_sum *sum, const ps_exact_sum *other) {
+  int128 total;
+  bool fits = !__builtin_add_overflow(sum->narrow, other->narrow, &total) &&
+              !__builtin_sub_overflow(sum->narrow, other->narrow, &total);
+  if (!sum->wide && (other->wide || !fits)) sum->wide = memory_new(sizeof *sum->wide);
+  return sum->wide || (!other->wide && fits);
+}
+
+bool exact_moments_reserve(ps_exact_moments *m, double x) {
+  return exact_product_reserve(&m->squares, x, x) && exact_sum_reserve(&m->sum, x);
+}
+
+/* In each of these, what can fail comes before the first change. */
+
+bool exact_moments_add_rare(ps_exact_moments *m, double x) {
+  if (!exact_product_reserve(&m->squares, x, x) || !exact_sum_add_rare(&m->sum, x)) return false;
+  exact_product_add(&m->squares, x, x);
+  m->sum.n++;
+  return true;
+}
+
+bool exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other) {
+  if (!exact_product_reserve_for(&m->squares, &other->squares)) return false;
+  if (!exact_sum_combine(&m->sum, &other->sum)) return false;
+  exact_product_combine(&m->squares, &other->squares);
+  m->sum.n += other->sum.n;
+  return true;
+}
+
+bool exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other) {
+  if (!exact_product_reserve_for(&m->squares, &other->squares)) return false;
+  if (!exact_sum_subtract(&m->sum, &other->sum)) return false;
+  exact_product_subtract(&m->squares, &other->squares);
+  m->sum.n -= other->sum.n;
+  return true;
+}
+
+void exact_moments_clear(ps_exact_moments *m) {
+  exact_sum_clear(&m->sum);
+  exact_product_clear(&m->squares);
+}
+
+bool exact_pairs_reserve(ps_exact_pairs *p, double x, double y) {
+  return exact_product_reserve(&p->xy, x, y) && exact_sum_reserve(&p->x, x) && exact_sum_reserve(&p->y, y);
+}
+
+bool exact_pairs_add(ps_exact_pairs *p, double x, double y) {
+  if (!exact_pairs_reserve(p, x, y)) return false;
+  exact_sum_add(&p->x, x);
+  exact_sum_add(&p->y, y);
+  exact_product_add(&p->xy, x, y);
+  p->x.n++;
+  return true;
+}
+
+static bool pairs_reserve_for(ps_exact_pairs *p, const ps_exact_pairs *other) {
+  return exact_product_reserve_for(&p->xy, &other->xy) && sum_reserve_for(&p->x, &other->x) &&
+         sum_reserve_for(&p->y, &other->y);
+}
+
+bool exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other) {
+  if (!pairs_reserve_for(p, other)) return false;
+  exact_sum_combine(&p->x, &other->x);
+  exact_sum_combine(&p->y, &other->y);
+  exact_product_combine(&p->xy, &other->xy);
+  p->x.n += other->x.n;
+  return true;
+}
+
+bool exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other) {
+  if (!pairs_reserve_for(p, other)) return false;
+  exact_sum_subtract(&p->x, &other->x);
+  exact_sum_subtract(&p->y, &other->y);
+  exact_product_subtract(&p->xy, &other->xy);
+  p->x.n -= other->x.n;
+  return true;
+}
+
+void exact_pairs_add_i64(ps_exact_pairs *p, int64_t x, int64_t y) {
+  uint64_t sign = (x < 0) == (y < 0) ? 0 : UINT64_MAX;
+  p->x.narrow += x;
+  p->y.narrow += y;
+  p->x.n++;
+  exact_product_add_narrow(&p->xy, exact_parts_i64(x), exact_parts_i64(y), sign);
+}
+
+void exact_pairs_clear(ps_exact_pairs *p) {
+  exact_sum_clear(&p->x);
+  exact_sum_clear(&p->y);
+  exact_product_clear(&p->xy);
+}
+
+/* ---- the numerator ---- */
+
+/* n * sum(x * y) - sum(x) * sum(y), as sign and magnitude. */
+typedef struct {
+  uint64_t limb[EXACT_WIDE_LIMBS];
+  int limbs;
+  int exponent; /* of its unit */
+  bool negative;
+} numerator;
+
+/* to->limb holds sum(x * y), with its sign extended. xy is room for the product of x and y, which have `half` limbs, and
+   zero above it. */
+__attribute__((always_inline)) static inline void finish_numerator(numerator *to, uint64_t *xy, int limbs, int64_t n,
+                                                                   const uint64_t *x, const uint64_t *y, int half,
+                                                                   bool opposite) {
+  to->limbs = limbs;
+  bool negative = limbs_sign(to->limb, limbs);
+  if (negative) limbs_negate(to->limb, limbs);
+  limbs_scale(to->limb, limbs, (uint64_t)n);
+  if (negative) limbs_negate(to->limb, limbs);
+  limbs_multiply(xy, x, y, half);
+  if (opposite) {
+    limbs_add(to->limb, xy, limbs);
+  } else {
+    limbs_subtract(to->limb, xy, limbs);
+  }
+  to->negative = limbs_sign(to->limb, limbs);
+  if (to->negative) limbs_negate(to->limb, limbs);
+}
+
+static void magnitude_words(int128 x, uint64_t word[2]) {
+  uint128 magnitude = x < 0 ? -(uint128)x : (uint128)x;
+  word[0] = (uint64_t)magnitude;
+  word[1] = (uint64_t)(magnitude >> 64);
+}
+
+static void narrow_numerator(numerator *to, const ps_exact_sum *x, const ps_exact_sum *y, const exact_product *xy,
+                             exact_unit unit) {
+  uint64_t x_word[2], y_word[2], product[EXACT_NARROW_LIMBS] = {0};
+  magnitude_words(x->narrow, x_word);
+  magnitude_words(y->narrow, y_word);
+  memcpy(to->limb, xy->word, sizeof xy->word);
+  to->limb[EXACT_PRODUCT_WORDS] = limbs_sign(xy->word, EXACT_PRODUCT_WORDS);
+  finish_numerator(to, product, EXACT_NARROW_LIMBS, x->n, x_word, y_word, 2, (x->narrow < 0) != (y->narrow < 0));
+  to->exponent = -2 * (int)unit;
+}
+
+/* |sum| in units of 2^-1074; whether it is negative. */
+static bool wide_sum(const ps_exact_sum *sum, uint64_t limb[EXACT_SUM_LIMBS]) {
+  uint64_t word[2];
+  magnitude_words(sum->narrow, word);
+  memset(limb, 0, EXACT_SUM_LIMBS * sizeof *limb);
+  if (sum->wide) memcpy(limb, sum->wide->limb, sizeof sum->wide->limb);
+  uint128 narrow = (uint128)word[1] << 64 | word[0];
+  limbs_add_term(limb, EXACT_SUM_LIMBS, narrow, EXACT_SUM_NARROW_BIT, sum->narrow < 0 ? UINT64_MAX : 0);
+  bool negative = limbs_sign(limb, EXACT_SUM_LIMBS);
+  if (negative) limbs_negate(limb, EXACT_SUM_LIMBS);
+  return negative;
+}
+
+__attribute__((noinline)) static void wide_numerator(numerator *to, const ps_exact_sum *x, const ps_exact_sum *y,
+                                                     const exact_product *xy) {
+  uint64_t x_limb[EXACT_SUM_LIMBS], y_limb[EXACT_SUM_LIMBS], product[EXACT_WIDE_LIMBS];
+  bool opposite = wide_sum(x, x_limb) != wide_sum(y, y_limb);
+  exact_product_limbs(xy, to->limb);
+  uint64_t sign = limbs_sign(to->limb, EXACT_PRODUCT_LIMBS);
+  for (int i = EXACT_PRODUCT_LIMBS; i < EXACT_WIDE_LIMBS; i++) to->limb[i] = sign;
+  finish_numerator(to, product, EXACT_WIDE_LIMBS, x->n, x_limb, y_limb, EXACT_SUM_LIMBS, opposite);
+  to->exponent = -EXACT_PRODUCT_UNIT;
+}
+
+static bool has_special(const ps_exact_sum *sum) {
+  return sum->wide && (sum->wide->nan || sum->wide->plus_inf || sum->wide->minus_inf);
+}
+
+/* False: there is none, because of a NaN or an infinity. */
+static bool numerator_of(numerator *to, const ps_exact_sum *x, const ps_exact_sum *y, const exact_product *xy,
+                         exact_unit unit) {
+  if (__builtin_expect(!x->wide && !y->wide && !xy->wide, 1)) {
+    narrow_numerator(to, x, y, xy, unit);
+    return true;
+  }
+  assert(unit == EXACT_DOUBLES);
+  if (has_special(x) || has_special(y)) return false;
+  wide_numerator(to, x, y, xy);
+  return true;
+}
+
+/* ---- results ---- */
+
+static uint128 denominator(int64_t n, int64_t ddof) {
+  assert(ddof >= 0 && n > ddof);
+  return (uint128)(uint64_t)n * (uint64_t)(n - ddof);
+}
+
+static bool is_narrow(const ps_exact_moments *m) { return !m->sum.wide && !m->squares.wide; }
+
+/* The numerator of narrow squares, written out because it is most of the work: nothing in it is negative. |sum| <= 2^127, so
+   twice the product of its halves is below 2^128. */
+static inline void narrow_numerator_squares(uint64_t to[EXACT_NARROW_LIMBS], const ps_exact_moments *m) {
+  uint128 sum = m->sum.narrow < 0 ? -(uint128)m->sum.narrow : (uint128)m->sum.narrow;
+  uint64_t n = (uint64_t)m->sum.n, low = (uint64_t)sum, high = (uint64_t)(sum >> 64), more = 0;
+  uint128 first = (uint128)low * low, middle = (uint128)low * high << 1, last = (uint128)high * high;
+  unsigned char over = 0, carry = 1;
+  uint64_t square[EXACT_NARROW_LIMBS] = {(uint64_t)first};
+  square[1] = limbs_step((uint64_t)(first >> 64), (uint64_t)middle, &over);
+  square[2] = limbs_step((uint64_t)last, (uint64_t)(middle >> 64), &over);
+  square[3] = (uint64_t)(last >> 64) + over;
+  for (int i = 0; i < EXACT_NARROW_LIMBS; i++) {
+    uint128 part = (uint128)(i < EXACT_PRODUCT_WORDS ? m->squares.word[i] : 0) * n + more;
+    more = (uint64_t)(part >> 64);
+    to[i] = limbs_step((uint64_t)part, ~square[i], &carry);
+  }
+}
+
+double exact_moments_var(const ps_exact_moments *m, exact_unit unit, int64_t ddof) {
+  numerator a;
+  uint128 d = denominator(m->sum.n, ddof);
+  if (__builtin_expect(is_narrow(m), 1)) {
+    narrow_numerator_squares(a.limb, m);
+    return exact_ratio_round(a.limb, EXACT_NARROW_LIMBS, d, -2 * (int)unit);
+  }
+  if (!numerator_of(&a, &m->sum, &m->sum, &m->squares, unit)) return (double)NAN;
+  return exact_ratio_round(a.limb, a.limbs, d, a.exponent);
+}
+
+double exact_moments_std(const ps_exact_moments *m, exact_unit unit, int64_t ddof) {
+  numerator a;
+  uint128 d = denominator(m->sum.n, ddof);
+  if (__builtin_expect(is_narrow(m), 1)) {
+    narrow_numerator_squares(a.limb, m);
+    return exact_ratio_root(a.limb, EXACT_NARROW_LIMBS, d, -2 * (int)unit);
+  }
+  if (!numerator_of(&a, &m->sum, &m->sum, &m->squares, unit)) return (double)NAN;
+  return exact_ratio_root(a.limb, a.limbs, d, a.exponent);
+}
+
+double exact_pairs_covar(const ps_exact_pairs *p, exact_unit unit, int64_t ddof) {
+  numerator a;
+  uint128 d = denominator(p->x.n, ddof);
+  if (!numerator_of(&a, &p->x, &p->y, &p->xy, unit)) return (double)NAN;
+  double magnitude = exact_ratio_round(a.limb, a.limbs, d, a.exponent);
+  return a.negative ? -magnitude : magnitude;
+}
+
+/* ---- for tests ---- */
+
+ps_exact_moments *ps_exact_moments_new(void) { return memory_new(sizeof(ps_exact_moments)); }
+
+ps_code ps_exact_moments_add_all(ps_exact_moments *m, const double *values, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    if (!exact_moments_add(m, values[i])) return PS_NO_MEMORY;
+  }
+  return PS_OK;
+}
+
+void ps_exact_moments_add_i64(ps_exact_moments *m, const int64_t *values, int64_t n) {
+  for (int64_t i = 0; i < n; i++) exact_moments_add_i64(m, values[i]);
+}
+
+void ps_exact_moments_add_u64(ps_exact_moments *m, const uint64_t *values, int64_t n) {
+  for (int64_t i = 0; i < n; i++) exact_moments_add_u64(m, values[i]);
+}
+
+int32_t ps_exact_moments_reserve(ps_exact_moments *m, double x) { return exact_moments_reserve(m, x); }
+
+ps_code ps_exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other) {
+  return exact_moments_combine(m, other) ? PS_OK : PS_NO_MEMORY;
+}
+
+ps_code ps_exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other) {
+  return exact_moments_subtract(m, other) ? PS_OK : PS_NO_MEMORY;
+}
+
+ps_code ps_exact_moments_var(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out) {
+  if (m->sum.n <= ddof) return PS_EMPTY;
+  *out = exact_moments_var(m, integers ? EXACT_INTEGERS : EXACT_DOUBLES, ddof);
+  return PS_OK;
+}
+
+ps_code ps_exact_moments_std(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out) {
+  if (m->sum.n <= ddof) return PS_EMPTY;
+  *out = exact_moments_std(m, integers ? EXACT_INTEGERS : EXACT_DOUBLES, ddof);
+  return PS_OK;
+}
+
+void ps_exact_moments_free(ps_exact_moments *m) {
+  if (!m) return;
+  exact_moments_clear(m);
+  memory_free(m);
+}
+
+ps_exact_pairs *ps_exact_pairs_new(void) { return memory_new(sizeof(ps_exact_pairs)); }
+
+ps_code ps_exact_pairs_add_all(ps_exact_pairs *p, const double *x, const double *y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    if (!exact_pairs_add(p, x[i], y[i])) return PS_NO_MEMORY;
+  }
+  return PS_OK;
+}
+
+void ps_exact_pairs_add_i64(ps_exact_pairs *p, const int64_t *x, const int64_t *y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) exact_pairs_add_i64(p, x[i], y[i]);
+}
+
+ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other) {
+  return exact_pairs_combine(p, other) ? PS_OK : PS_NO_MEMORY;
+}
+
+ps_code ps_exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other) {
+  return exact_pairs_subtract(p, other) ? PS_OK : PS_NO_MEMORY;
+}
+
+ps_code ps_exact_pairs_covar(const ps_exact_pairs *p, int32_t integers, int64_t ddof, double *out) {
+  if (p->x.n <= ddof) return PS_EMPTY;
+  *out = exact_pairs_covar(p, integers ? EXACT_INTEGERS : EXACT_DOUBLES, ddof);
+  return PS_OK;
+}
+
+void ps_exact_pairs_free(ps_exact_pairs *p) {
+  if (!p) return;
+  exact_pairs_clear(p);
+  memory_free(p);
+}

@@ -1,0 +1,99 @@
+/*
+ * exact_moments.h - variance and deviation of doubles or integers, and the covariance of pairs: each the double nearest
+ * to the exact value, whatever the order.
+ *
+ * The state is n, the exact sum of the values (exact_sum.h) and the exact sum of their squares (exact_product.h); for pairs
+ * the sums of x, y and x * y. Adding, combining and subtracting are exact, so what was subtracted leaves no trace, and
+ * there is no cancellation:
+ *
+ *   variance     (n * sum(x * x) - sum(x)^2) / (n * (n - ddof))
+ *   covariance   (n * sum(x * y) - sum(x) * sum(y)) / (n * (n - ddof))
+ *
+ * The numerator is computed as one integer, then divided and rounded once (exact_ratio.h). A deviation is the root of
+ * the exact variance, rounded once, not the root of the rounded one.
+ *
+ *   numerator, in limbs   narrow: 5 words times n < 2^62 are 6, less than 2^375; the product of two narrow sums, below
+ *                         2^127 each, is 4
+ *                         wide: 67 limbs times n are 68; the product of two sums of 35 limbs is 70
+ *   denominator           n * (n - ddof) < 2^124
+ *
+ * There are fewer than 2^62 values (EXACT_PRODUCT_MAX_BITS). A NaN or an infinity among them gives NaN, and so does every
+ * result until all of these have been subtracted. One thread at a time.
+ */
+#pragma once
+
+#include "base/exact_product.h"
+
+/* Both: all zero bytes is an empty state. */
+struct ps_exact_moments {
+  ps_exact_sum sum; /* with n */
+  exact_product squares;
+};
+
+struct ps_exact_pairs {
+  ps_exact_sum x, y; /* x with n; y.n stays 0 */
+  exact_product xy;
+};
+
+#define EXACT_NARROW_LIMBS (EXACT_PRODUCT_WORDS + 1)
+#define EXACT_WIDE_LIMBS (2 * EXACT_SUM_LIMBS)
+
+_Static_assert(EXACT_NARROW_LIMBS * 64 >= EXACT_PRODUCT_WORDS * 64 + EXACT_PRODUCT_MAX_BITS,
+               "n times the narrow words");
+_Static_assert(EXACT_WIDE_LIMBS >= EXACT_PRODUCT_LIMBS + 1, "n times the wide limbs");
+
+/* What a state counts: doubles, or integers. A state has been given one kind only. */
+typedef enum { EXACT_INTEGERS = 0, EXACT_DOUBLES = EXACT_SUM_NARROW_UNIT } exact_unit;
+
+/* All that give a bool: false when out of memory; the state is then as it was. */
+bool exact_moments_add_rare(ps_exact_moments *m, double x); /* whatever the value */
+bool exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other);
+bool exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other); /* takes back a combine */
+/* Allocates what adding x needs, so that exact_moments_add(m, x) cannot fail. */
+bool exact_moments_reserve(ps_exact_moments *m, double x);
+
+/* The common case in line, because it is an inner loop: values below 2^35, for which one multiplication makes units of the
+   narrow sum of m. */
+static inline bool exact_moments_add(ps_exact_moments *m, double x) {
+  uint64_t bits;
+  int128 total;
+  memcpy(&bits, &x, sizeof bits);
+  exact_parts parts = exact_parts_of(bits);
+  if (__builtin_expect(parts.shift > 62, 0)) return exact_moments_add_rare(m, x);
+  uint64_t sign = 0 - (bits >> 63);
+  int128 units = (int128)(int64_t)((parts.m ^ sign) - sign) * (int64_t)(UINT64_C(1) << parts.shift);
+  if (__builtin_expect(__builtin_add_overflow(m->sum.narrow, units, &total), 0)) return exact_moments_add_rare(m, x);
+  m->sum.narrow = total;
+  m->sum.n++;
+  exact_product_add_narrow(&m->squares, parts, parts, 0);
+  return true;
+}
+
+/* Integers: |sum| <= 2^64 * 2^62 fits, and nothing is ever allocated. */
+static inline void exact_moments_add_u64(ps_exact_moments *m, uint64_t x) {
+  m->sum.narrow += x;
+  m->sum.n++;
+  exact_product_add_narrow(&m->squares, (exact_parts){x, 0}, (exact_parts){x, 0}, 0);
+}
+
+static inline void exact_moments_add_i64(ps_exact_moments *m, int64_t x) {
+  exact_parts parts = exact_parts_i64(x);
+  m->sum.narrow += x;
+  m->sum.n++;
+  exact_product_add_narrow(&m->squares, parts, parts, 0);
+}
+
+/* 0 <= ddof < n; with fewer values there is no result. */
+double exact_moments_var(const ps_exact_moments *m, exact_unit unit, int64_t ddof);
+double exact_moments_std(const ps_exact_moments *m, exact_unit unit, int64_t ddof);
+
+void exact_moments_clear(ps_exact_moments *m); /* frees what it holds; it is empty again */
+
+/* The same for pairs. */
+bool exact_pairs_add(ps_exact_pairs *p, double x, double y);
+bool exact_pairs_reserve(ps_exact_pairs *p, double x, double y);
+bool exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other);
+bool exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other);
+void exact_pairs_add_i64(ps_exact_pairs *p, int64_t x, int64_t y);
+double exact_pairs_covar(const ps_exact_pairs *p, exact_unit unit, int64_t ddof);
+void exact_pairs_clear(ps_exact_pairs *p);

@@ -1,0 +1,194 @@
+/* exact_ratio.c - see exact_ratio.h. */
+#include "base/exact_ratio.h"
+
+#include <math.h>
+
+#include "base/value.h"
+
+/* ---- to a double ---- */
+
+/* m * 2^exponent where the unit of a double is 2^-1074, a larger one than m's: the last bit of m is set if there is
+   anything below it. */
+static double round_subnormal(uint64_t m, int exponent) {
+  int shift = -1074 - exponent;
+  if (shift > 63) return 0; /* m < 2^63: less than a half */
+  uint64_t kept = m >> shift, half = UINT64_C(1) << (shift - 1), below = m & (2 * half - 1);
+  kept += below > half || (below == half && (kept & 1));
+  return ldexp((double)kept, -1074);
+}
+
+/* m * 2^exponent, where 2^61 <= m < 2^64, and a rest below it if there is one. */
+static double rounded(uint64_t m, bool rest, int exponent) {
+  m = m >> 1 | (m & 1) | rest; /* its last bit is far below a half, so it can stand for all below it */
+  exponent++;
+  int top = 63 - __builtin_clzll(m) + exponent;
+  if (__builtin_expect(top < -1022, 0)) return round_subnormal(m, exponent);
+  double x = (double)(int64_t)m; /* the one rounding */
+  if (__builtin_expect(exponent < -1022 || exponent > 1023, 0)) return ldexp(x, exponent);
+  return x * bits_double((uint64_t)(1023 + exponent) << 52);
+}
+
+/* ---- division ---- */
+
+/* One digit of a quotient by the normalized d, as in long division: *rest < d becomes the rest of (*rest, next) / d. The
+   first guess divides by the upper half of d, and is too large by 2 at most. */
+static uint64_t digit(uint128 *rest, uint64_t next, uint128 d) {
+  uint64_t d_high = (uint64_t)(d >> 64), d_low = (uint64_t)d, high = (uint64_t)(*rest >> 64);
+  uint64_t q = high >= d_high ? UINT64_MAX : (uint64_t)(*rest / d_high);
+  uint128 left = *rest - (uint128)q * d_high, lower = (uint128)q * d_low;
+  while (left >> 64 == 0 && lower > (left << 64 | next)) {
+    q--;
+    left += d_high;
+    lower -= d_low;
+  }
+  *rest = (left << 64 | next) - lower;
+  return q;
+}
+
+#define HEAD 4 /* limbs: 256 bits */
+
+typedef struct {
+  uint64_t limb[HEAD]; /* a >> shift, the highest of the 256 bits being 0 and the next one 1 */
+  int shift;
+  bool rest; /* whether a has bits below it */
+} head;
+
+/* The 64 bits of a from pos on, the lowest of which may be below a and the highest above it. */
+static uint64_t bits_at(const uint64_t *a, int n, int pos) {
+  int i = pos >> 6, offset = pos & 63; /* rounded down, below 0 as well */
+  uint64_t low = i >= 0 ? a[i] : 0, high = i + 1 >= 0 && i + 1 < n ? a[i + 1] : 0;
+  return low >> offset | high << 1 << (63 - offset);
+}
+
+static bool any_below(const uint64_t *a, int pos) {
+  for (int i = 0; i < pos / 64; i++) {
+    if (a[i]) return true;
+  }
+  return pos > 0 && pos % 64 && a[pos / 64] << (64 - pos % 64);
+}
+
+static head head_of(const uint64_t *a, int n, int top) {
+  head h = {.shift = top - (HEAD * 64 - 2)};
+  for (int i = 0; i < HEAD; i++) h.limb[i] = bits_at(a, n, h.shift + 64 * i);
+  h.rest = any_below(a, h.shift);
+  return h;
+}
+
+static int zeros(uint128 d) {
+  uint64_t high = (uint64_t)(d >> 64);
+  return high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)d);
+}
+
+/* ---- the quick way ---- */
+
+/* Both quotient and root are almost always decided by a few operations on doubles and 128-bit integers, whose result is
+   known up to an error far below a half: if both ends of what it may be round to the same double, that is it. Else the
+   long way decides.
+
+   t is the highest 114 bits of a, d is shifted to 53 bits, so q = t / d is between 2^60 and 2^62. A guess from doubles is
+   off by 2^12 at most, so t - guess * d is exact and below 2^66: divided by d, in doubles, it is what the guess is short
+   of, within 2^-38. What t has lost is below 2^-52 of q. */
+typedef struct {
+  int64_t guess;
+  double short_of; /* q - guess */
+  int exponent;    /* of q's unit */
+} quotient;
+
+#define QUICK_ERROR 0x1p-30 /* far above the error, and far below what decides between two doubles */
+
+static inline quotient quick_quotient(const uint64_t *a, int top, uint64_t d, int exponent) {
+  int i = top >> 6, up = 63 - (top & 63), scale = __builtin_clzll(d) - 11;
+  uint64_t second = i > 0 ? a[i - 1] : 0, third = i > 1 ? a[i - 2] : 0;
+  uint64_t high = a[i] << up | second >> 1 >> (63 - up), low = second << up | third >> 1 >> (63 - up);
+  uint128 t = ((uint128)high << 64 | low) >> 14;
+  int64_t divisor = (int64_t)(d << scale);
+  double inverse = 1.0 / (double)divisor;
+  int64_t guess = (int64_t)((double)(int64_t)(high >> 1) * inverse * 0x1p51);
+  int128 rest = (int128)t - (int128)guess * divisor;
+  double short_of = (double)(int64_t)(rest >> 12) * 0x1p12 * inverse;
+  return (quotient){guess, short_of, exponent + top - 113 + scale};
+}
+
+static double power(int exponent) { return bits_double((uint64_t)(1023 + exponent) << 52); }
+
+/* Whether d fits, and the result is so far from the ends of the doubles that powers of two can be multiplied. */
+static bool quick(int top, uint128 d, int exponent) {
+  return d >> 53 == 0 && exponent + top > -900 && exponent + top < 900;
+}
+
+static bool quick_round(quotient q, double *out) {
+  double upper = (double)(q.guess & ~INT64_C(1023)), lower = (double)(q.guess & 1023) + q.short_of; /* upper: exact */
+  double one = upper + (lower - QUICK_ERROR), other = upper + (lower + QUICK_ERROR);
+  *out = one * power(q.exponent);
+  return double_bits(one) == double_bits(other);
+}
+
+__attribute__((noinline)) static double long_round(const uint64_t *a, int n, int top, uint128 d, int exponent) {
+  int scale = zeros(d);
+  head h = head_of(a, n, top);
+  uint128 rest = (uint128)h.limb[3] << 64 | h.limb[2];
+  uint64_t q = digit(&rest, h.limb[1], d << scale);
+  return rounded(q, rest || h.limb[0] || h.rest, exponent + h.shift + scale + 64);
+}
+
+double exact_ratio_round(const uint64_t *a, int n, uint128 d, int exponent) {
+  int top = limbs_top(a, n);
+  double x;
+  if (top < 0) return 0;
+  if (quick(top, d, exponent) && quick_round(quick_quotient(a, top, (uint64_t)d, exponent), &x)) return x;
+  return long_round(a, n, top, d, exponent);
+}
+
+/* ---- the square root ---- */
+
+/* floor(sqrt(v)), v between 2^123 and 2^126: a root of the upper half in doubles, off by 2^12 at most; one step of
+   Newton's method, off by less than 1 before it is cut; and what the cut did. */
+static uint64_t integer_root(uint128 v) {
+  uint64_t r = (uint64_t)(sqrt((double)(int64_t)(v >> 64)) * 0x1p32);
+  double short_of = (double)(int64_t)((int128)(v - (uint128)r * r) >> 32) * 0x1p31;
+  r += (uint64_t)(int64_t)(short_of / (double)(int64_t)r);
+  while ((uint128)r * r > v) r--;
+  while ((uint128)(r + 1) * (r + 1) <= v) r++;
+  return r;
+}
+
+/* The root of the guess in doubles, shifted by 22 bits: an integer r between 2^52 and 2^54, off by 2^4 at most. One step of
+   Newton's method gives what it is short of, within 2^-44; the differences in it are exact and below 2^58. */
+static bool quick_root(quotient q, double *out) {
+  int odd = q.exponent & 1;
+  int128 square = (int128)q.guess << 44 << odd;
+  double root = sqrt((double)q.guess * (odd ? 2.0 : 1.0)) * 0x1p22;
+  int64_t r = (int64_t)root;
+  double rest = (double)(int64_t)(square - (int128)r * r) + q.short_of * (odd ? 0x1p45 : 0x1p44);
+  double short_of = rest * 0.5 / root;
+  double one = root + (short_of - QUICK_ERROR), other = root + (short_of + QUICK_ERROR);
+  *out = one * power((q.exponent - odd) / 2 - 22);
+  return double_bits(one) == double_bits(other);
+}
+
+__attribute__((noinline)) static double long_root(const uint64_t *a, int n, int top, uint128 d, int exponent) {
+  int scale = zeros(d);
+  head h = head_of(a, n, top);
+  uint128 rest = (uint128)h.limb[3] << 64 | h.limb[2];
+  uint64_t high = digit(&rest, h.limb[1], d << scale), low = digit(&rest, h.limb[0], d << scale);
+  uint128 q = (uint128)high << 64 | low;
+  exponent += h.shift + scale;
+  int shift = 2 + (exponent & 1);
+  uint128 v = q >> shift;
+  uint64_t r = integer_root(v);
+  bool more = rest || h.rest || (q & ((1u << shift) - 1)) || (uint128)r * r != v;
+  return rounded(r, more, (exponent + shift) / 2);
+}
+
+double exact_ratio_root(const uint64_t *a, int n, uint128 d, int exponent) {
+  int top = limbs_top(a, n);
+  double x;
+  if (top < 0) return 0;
+  if (quick(top, d, exponent) && quick_root(quick_quotient(a, top, (uint64_t)d, exponent), &x)) return x;
+  return long_root(a, n, top, d, exponent);
+}
+
+double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t d[2], int32_t exponent, int32_t of_root) {
+  uint128 divisor = (uint128)d[1] << 64 | d[0];
+  return of_root ? exact_ratio_root(a, n, divisor, exponent) : exact_ratio_round(a, n, divisor, exponent);
+}

@@ -1,0 +1,160 @@
+"""Exact variance, deviation and covariance: the C states (csrc/base/exact_moments.h), and what they must give."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from pystream._core import ffi, lib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Number = int | float
+
+
+def check(code: int) -> None:
+    if code == lib.PS_NO_MEMORY:
+        raise MemoryError
+    assert code == lib.PS_OK
+
+
+def answer(function, state, integers: bool, ddof: int) -> float | None:
+    """None: there are no more values than ddof."""
+    out = ffi.new("double *")
+    code = function(state, integers, ddof, out)
+    if code == lib.PS_EMPTY:
+        return None
+    check(code)
+    return out[0]
+
+
+class Moments:
+    """A state of doubles, or of integers: "i64" or "u64"."""
+
+    def __init__(self, values: Sequence[Number] = (), kind: str = "f64") -> None:
+        state = lib.ps_exact_moments_new()
+        if state == ffi.NULL:
+            raise MemoryError
+        self.kind, self.state = kind, ffi.gc(state, lib.ps_exact_moments_free)
+        self.add(values)
+
+    def add(self, values: Sequence[Number]) -> None:
+        if self.kind == "f64":
+            check(lib.ps_exact_moments_add_all(self.state, ffi.new("double[]", list(values)), len(values)))
+        elif self.kind == "i64":
+            lib.ps_exact_moments_add_i64(self.state, ffi.new("int64_t[]", list(values)), len(values))
+        else:
+            lib.ps_exact_moments_add_u64(self.state, ffi.new("uint64_t[]", list(values)), len(values))
+
+    def reserve(self, value: float) -> None:
+        if not lib.ps_exact_moments_reserve(self.state, value):
+            raise MemoryError
+
+    def combine(self, other: Moments) -> None:
+        check(lib.ps_exact_moments_combine(self.state, other.state))
+
+    def subtract(self, other: Moments) -> None:
+        check(lib.ps_exact_moments_subtract(self.state, other.state))
+
+    def var(self, ddof: int = 1) -> float | None:
+        return answer(lib.ps_exact_moments_var, self.state, self.kind != "f64", ddof)
+
+    def std(self, ddof: int = 1) -> float | None:
+        return answer(lib.ps_exact_moments_std, self.state, self.kind != "f64", ddof)
+
+
+class Pairs:
+    """A state of pairs of doubles, or of int64."""
+
+    def __init__(self, pairs: Sequence[tuple[Number, Number]] = (), kind: str = "f64") -> None:
+        state = lib.ps_exact_pairs_new()
+        if state == ffi.NULL:
+            raise MemoryError
+        self.kind, self.state = kind, ffi.gc(state, lib.ps_exact_pairs_free)
+        self.add(pairs)
+
+    def add(self, pairs: Sequence[tuple[Number, Number]]) -> None:
+        c_type = "double[]" if self.kind == "f64" else "int64_t[]"
+        x, y = (ffi.new(c_type, [pair[i] for pair in pairs]) for i in (0, 1))
+        if self.kind == "f64":
+            check(lib.ps_exact_pairs_add_all(self.state, x, y, len(pairs)))
+        else:
+            lib.ps_exact_pairs_add_i64(self.state, x, y, len(pairs))
+
+    def combine(self, other: Pairs) -> None:
+        check(lib.ps_exact_pairs_combine(self.state, other.state))
+
+    def subtract(self, other: Pairs) -> None:
+        check(lib.ps_exact_pairs_subtract(self.state, other.state))
+
+    def covar(self, ddof: int = 1) -> float | None:
+        return answer(lib.ps_exact_pairs_covar, self.state, self.kind != "f64", ddof)
+
+
+def ratio(a: int, d: int, exponent: int, *, of_root: bool = False) -> float:
+    limbs = [a >> i & 2**64 - 1 for i in range(0, max(1, a.bit_length()), 64)]
+    limbs += [0] * (len(limbs) % 3)  # as in a sum that is smaller than it could be
+    parts = ffi.new("uint64_t[2]", [d & 2**64 - 1, d >> 64])
+    return lib.ps_exact_ratio(ffi.new("uint64_t[]", limbs), len(limbs), parts, exponent, of_root)
+
+
+# ---- what they must give, by the definition and in fractions ----
+
+
+def covariance(pairs: Sequence[tuple[Number, Number]], ddof: int) -> Fraction:
+    """The definition: deviations from the means, multiplied."""
+    x, y = ([Fraction(pair[i]) for pair in pairs] for i in (0, 1))
+    x_mean, y_mean = sum(x, Fraction()) / len(x), sum(y, Fraction()) / len(y)
+    return sum(((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True)), Fraction()) / (len(x) - ddof)
+
+
+def nearest(x: Fraction) -> float:
+    try:
+        return float(x)  # rounds once
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
+
+
+def root(x: Fraction) -> float:
+    """The double nearest to the square root."""
+    if x == 0:
+        return 0.0
+    # The integer root has more than 110 bits, and an odd last bit if it is not exact: it lies strictly on its side of
+    # all doubles and of all numbers halfway between two of them, so rounding it once is rounding the root once.
+    scale = max(0, 230 - x.numerator.bit_length() + x.denominator.bit_length())
+    scale += scale % 2
+    scaled = (x.numerator << scale) // x.denominator
+    integer = math.isqrt(scaled)
+    exact = integer * integer * x.denominator == x.numerator << scale
+    return nearest(Fraction(integer * 4 + (0 if exact else 1), 1 << scale // 2 + 2))
+
+
+def has_special(values: Sequence[Number]) -> bool:
+    return not all(map(math.isfinite, values))
+
+
+def var_of(values: Sequence[Number], ddof: int = 1) -> float | None:
+    if len(values) <= ddof:
+        return None
+    return math.nan if has_special(values) else nearest(covariance([(v, v) for v in values], ddof))
+
+
+def std_of(values: Sequence[Number], ddof: int = 1) -> float | None:
+    if len(values) <= ddof:
+        return None
+    return math.nan if has_special(values) else root(covariance([(v, v) for v in values], ddof))
+
+
+def covar_of(pairs: Sequence[tuple[Number, Number]], ddof: int = 1) -> float | None:
+    if len(pairs) <= ddof:
+        return None
+    return math.nan if any(map(has_special, pairs)) else nearest(covariance(pairs, ddof))
+
+
+def same(got: float | None, want: float | None) -> bool:
+    """To the bit, any NaN being as good as another."""
+    if got is None or want is None:
+        return got is want
+    return math.isnan(got) if math.isnan(want) else got == want and math.copysign(1, got) == math.copysign(1, want)
