@@ -458,7 +458,7 @@ def strings_sound(array: pa.Array, *, wide: bool, text: bool) -> bool:
 
 
 class ExactSum:
-    """The exact sum of floats, whatever the order; see csrc/exact_sum.h."""
+    """The exact sum of floats, whatever the order; see csrc/base/exact_sum.h."""
 
     def __init__(self) -> None:
         self._sum = ffi.gc(lib.ps_exact_sum_new(), lib.ps_exact_sum_free)
@@ -604,7 +604,7 @@ _TUPLES = ("int64_t", "int64_t", "int64_t", "double", "uint8_t", "uint8_t", "uin
 
 
 class FoldHandle:
-    """A fold in C (csrc/fold.h). Calls release the GIL; one thread at a time may make them."""
+    """A fold in C (csrc/partials/fold.h). Calls release the GIL; one thread at a time may make them."""
 
     def __init__(
         self,

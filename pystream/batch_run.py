@@ -40,8 +40,8 @@ SLICE_ROWS = 1 << 18
 AHEAD_ROWS, AHEAD_ROWS_MIN = 1 << 19, 1 << 14
 SHARED_ROWS, SHARED_ROWS_MIN = 1 << 17, 1 << 11
 
-#: Rows of the result that are taken at a time: three quarters of a large page for each column (csrc/base.h). The rest
-#: is for what is put out until somebody takes them, or the columns would be copied into larger ones.
+#: Rows of the result that are taken at a time: three quarters of a large page for each column (csrc/base/base.h). The
+#: rest is for what is put out until somebody takes them, or the columns would be copied into larger ones.
 BULK_ROWS = 3 << 16
 
 #: How long to wait for all readers after a failure. A reader that hangs in the user's own code cannot be stopped.

@@ -7,8 +7,8 @@
         ...
 
 A parcel is bytes: a seal (seals.py), its keys as an Arrow batch, once each, and blocks of partials in the order of time
-that refer to them (csrc/fold_pack.c). They take a quarter of the bytes of the Arrow columns, and no row of them is
-touched in Python.
+that refer to them (csrc/partials/fold_parcels.c). They take a quarter of the bytes of the Arrow columns, and no row of
+them is touched in Python.
 
 A PackedCombine keeps the parcels as they are and takes blocks in by time, so that it works on little more than the open
 windows, which stay in the processor's cache.

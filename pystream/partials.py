@@ -17,7 +17,7 @@ and advance. How rows are spread over folds, how often a fold gives partials for
 order partials arrive shows nowhere: sums are exact, and `first` and `last` carry the (ts, stream, position) of their
 row.
 
-csrc/fold.h says how it works, csrc/fold_partials.c what the columns of a partial are.
+csrc/partials/fold.h says how it works, csrc/partials/fold_export.c what the columns of a partial are.
 """
 
 from __future__ import annotations
@@ -379,7 +379,7 @@ class _Partials:
         return _native.FoldHandle(self.plan.window, columns, text, keys, self.plan.aggregates, stream, position, start)
 
     def first_start(self, begin: int) -> int:
-        """The start of the first window that covers a slice; see csrc/edges.h."""
+        """The start of the first window that covers a slice; see csrc/windows/edges.h."""
         size, advance = self.plan.window
         return 0 if begin < size else ((begin - size) // advance + 1) * advance
 

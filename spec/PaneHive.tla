@@ -70,11 +70,12 @@
 (*                                                                         *)
 (* One label per access to shared memory; which C function it stands for   *)
 (* is in README.md.                                                        *)
-(* pane_hive_add, _heartbeat and _close are publish, if there is an edge   *)
-(* to cross, and the fold of the tuple; pane_hive_next is read,            *)
-(* while that is of use, then combine and drop.  The fields of a node are  *)
-(* private until it is linked, and constant afterwards: the one pair of    *)
-(* release and acquire is publish and next_read.                           *)
+(* In C, the calls add, heartbeat and close are publish, if there is an    *)
+(* edge to cross, and the fold of the tuple; get_next_winset is three:     *)
+(* pane_hive_next, which reads while that is of use, pane_hive_combine and *)
+(* pane_hive_drop.  The fields of a node are private until it is linked,   *)
+(* and constant afterwards: the one pair of release and acquire is publish *)
+(* and next_read.                                                          *)
 (***************************************************************************)
 \* Seeded labels: publish_fill
 EXTENDS Integers, Sequences, FiniteSets, TLC

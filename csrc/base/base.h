@@ -32,7 +32,7 @@ __extension__ typedef unsigned __int128 uint128;
 
 /* A size, first value of a counter or width that results do not depend on: as users have it, and as small as it can be,
    so that tests on a build with PYSTREAM_SMALL meet its borders and wraps all the time. Every such constant is written
-   this way (tests/test_small.py). */
+   this way (tests/test_builds.py). */
 #ifdef PYSTREAM_SMALL
 #define SIZED(usual, least) (least)
 #else

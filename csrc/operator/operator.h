@@ -18,8 +18,8 @@
  *   same input   1       1        1        yes      yes   yes    yes   yes    no    (1: one at a time, input->lock)
  *   other input yes     yes      yes       yes      yes   yes    yes   yes    no
  *
- * A pause (worker.h, snapshot.h) takes the locks of all inputs, in their order. The output thread of the sliced design
- * tries an input's lock now and then, and goes without if it is taken.
+ * A pause (worker.h; snapshot.c uses it) takes the locks of all inputs, in their order. The output thread of the sliced
+ * design tries an input's lock now and then, and goes on without it if it is taken.
  *
  * Locks: input->lock, and then any one of the others; ledger.lock, pause.lock, queue.lock, doorbell.lock,
  * key_table.lock, op->dead_lock are leaves, and so is sink.lock but for op->dead_lock. Arrow buffers are released with

@@ -64,7 +64,7 @@ class Sources:
                 marks[mark[1]].append(place)
 
     def find(self, name: str) -> Place:
-        """Return the one function of this name; `room/file.c:name` chooses among several."""
+        """Return the one function of this name; `gates/t_gate.c:step` chooses among several."""
         file, _, function = name.rpartition(":")
         found = [place for place in self.places.get(function, []) if file in ("", place.file)]
         if len(found) == 1:
@@ -177,7 +177,7 @@ class _Texts:
 
 
 def _listed(places: Iterator[Place]) -> str:
-    """Return the functions by file: `f`, `g` (`room/file.c`), `h` (`room/other.c`)."""
+    """Return the functions by file: `f`, `g` (`first file`), `h` (`second file`)."""
     files: dict[str, list[str]] = {}
     for place in places:
         files.setdefault(place.file, []).append(f"`{place.function}`")

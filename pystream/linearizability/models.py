@@ -14,7 +14,7 @@ Calls and results, as the checkers want them recorded; a producer's result is No
 
 RunGateModel and PaneHiveModel have the calls of TGateModel and WHiveModel but for what they say themselves. `by_key`
 maps each key to its result. Any call may also answer NO_MEMORY and then has changed nothing, but for an update of
-W-Hive: the tuple is in no window, but its timestamp counts as a heartbeat (csrc/w_hive.h).
+W-Hive: the tuple is in no window, but its timestamp counts as a heartbeat (csrc/windows/w_hive.h).
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ class WHiveModel(_Producers[HiveState]):
 
 
 class PaneHiveModel(WHiveModel):
-    """Pane-Hive: W-Hive but for memory that runs out (csrc/pane_hive.h).
+    """Pane-Hive: W-Hive but for memory that runs out (csrc/slices/pane_hive.h).
 
     NO_MEMORY: nothing has changed. An update that ran out of memory half-way answers CLOSED, and so does every later
     call of that input. The tuple is in no window; whether its timestamp became known is open, so from then on there may
