@@ -4,7 +4,7 @@
 
 Injectors are C threads (bench/inject.c) that add a batch of each input every --interval microseconds, at moments fixed
 in advance, the injectors in turns; a C thread takes the rows and notes when it has them. Query, tuples and
-schedule are those of `pystream bench` (pystream/evaluation), but for the turns, and so is what counts as keeping up.
+schedule are those of `pystream bench` (lab/evaluation), but for the turns, and so is what counts as keeping up.
 
 For latency there are at most as many injectors as processors, each with several inputs (--threads changes that). A
 window waits for the last of its inputs. With twenty injectors on two processors that one may have to wait behind nine
@@ -58,8 +58,8 @@ import numpy as np
 from bench_t_gate import FLAGS, ROOT, machine, run, spread
 from core_sources import CORE_SOURCES, CSRC
 
-from pystream.evaluation.measure import KEPT_UP, PERCENTILES
-from pystream.evaluation.workload import Schedule, Workload
+from pystream.lab.evaluation.measure import KEPT_UP, PERCENTILES
+from pystream.lab.evaluation.workload import Schedule, Workload
 from pystream.queries import PAPER
 from pystream.whole_file import write_whole
 

@@ -3,7 +3,7 @@
     pytest bench/bench_operator.py --benchmark-only
 
 Measures `ps.aggregate` from Arrow tables in memory to an Arrow table: input threads, merge, windows, output rows. The
-data is the stand-in for the paper's EC set (pystream/sample.py). What would make the number wrong: other work on the
+data is the stand-in for the paper's EC set (data/sample.py). What would make the number wrong: other work on the
 machine (two rounds of warm-up, then the median counts; see the spread beside it), and tuples that are much denser or
 sparser in time than these, because a design that updates every window of every tuple also pays for every row put out.
 """
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import pystream as ps
+from pystream.data.sample import smart_meters
 from pystream.operator import DESIGNS
 from pystream.queries import PAPER
-from pystream.sample import smart_meters
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture

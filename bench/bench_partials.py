@@ -2,7 +2,7 @@
 
     pytest bench/bench_partials.py --benchmark-only [--benchmark-timer=time.thread_time]
 
-Data: the stand-in for the paper's EC set (pystream/sample.py), one stream of it, about three rows per slice and key.
+Data: the stand-in for the paper's EC set (data/sample.py), one stream of it, about three rows per slice and key.
 Queries: the paper's k-OI (count), w-OI (avg, 10 windows a tuple) and k-OS (first).
 
     bare fold   bare_fold.c: sorted rows to partials in plain arrays, keys that are array indexes, plain double sums
@@ -29,9 +29,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pystream.data.sample import METERS, smart_meters
 from pystream.partials import Combine, Fold
 from pystream.queries import PAPER
-from pystream.sample import METERS, smart_meters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

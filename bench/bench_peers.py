@@ -53,10 +53,10 @@ from peers import ALL, Peer
 from peers.case import Case
 
 import pystream as ps
-from pystream.evaluation.report import load_average, machine
+from pystream.data.sample import comments, smart_meters
+from pystream.lab.evaluation.document import load_average, machine
 from pystream.queries import IP, MAIL, PAPER
 from pystream.reference import aggregate as oracle
-from pystream.sample import comments, smart_meters
 from pystream.whole_file import write_whole
 
 FOLDER = Path(__file__).parent

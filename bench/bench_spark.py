@@ -52,7 +52,7 @@ from pyspark.sql import functions as f
 
 from pystream.queries import PAPER
 from pystream.spark import aggregate, aggregate_files, aggregate_new_files, generate, session
-from pystream.spark.generate import ROW_GROUP_ROWS
+from pystream.spark.data.generate import ROW_GROUP_ROWS
 from pystream.whole_file import write_whole
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@
  *
  * Batch number n of input k is due at start + ((n + 1) * BATCH_ROWS + BATCH_ROWS * t / THREADS) * INPUTS / RATE, t
  * being its thread: when its last tuple is, and the threads take turns. That is Schedule.due, with as many turns as
- * threads, of pystream/evaluation/workload.py. Laps follow each other, with their timestamps moved on.
+ * threads, of pystream/lab/evaluation/workload.py. Laps follow each other, with their timestamps moved on.
  *
  * Prints as JSON: start (ns), seconds, tuples added, rows out, processor time of injectors, reader and output thread,
  * and how often threads gave up the processor. Ends with 1 if windows come out of order.

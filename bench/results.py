@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pystream.evaluation.report import machine, versions
+from pystream.lab.evaluation.document import machine, versions
 from pystream.whole_file import write_whole
 
 BENCH = Path(__file__).parent

@@ -52,7 +52,8 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pystream.batch_run import aggregate
+    from pystream._engine.stall import Stall, Stats
+    from pystream.aggregation import aggregate
     from pystream.designs import Design
     from pystream.errors import (
         BackpressureError,
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from pystream.functions import avg, count, first, last, max, mean, min, native_udf, sum, udf
     from pystream.operator import Operator
     from pystream.query import Query, Window
-    from pystream.stall import Stall, Stats
     from pystream.t_gate import TGate
     from pystream.w_hive import WHive
 
@@ -114,6 +114,9 @@ __all__ = [
     "udf",
 ]
 
+#: Where the public names are, those that load fastest first.
+_HOMES = ("errors", "functions", "query", "designs", "operator", "aggregation", "_engine.stall", "t_gate", "w_hive")
+
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use.
@@ -122,7 +125,7 @@ def __getattr__(name: str) -> Any:
     which Arrow or the compiled extension does not load.
     """
     if name in __all__:
-        for module in ("errors", "functions", "query", "designs", "operator", "batch_run", "stall", "t_gate", "w_hive"):
+        for module in _HOMES:
             home = importlib.import_module(f"pystream.{module}")
             if hasattr(home, name):
                 return globals().setdefault(name, getattr(home, name))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, cast
 
 from pystream import _native
+from pystream._kinds import ORDERED, USER
 
 if TYPE_CHECKING:
     from pystream.query import Query
@@ -23,8 +24,7 @@ DESIGNS = cast("tuple[Design, ...]", tuple(_native.DESIGNS))
 
 #: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
 #: (In "sliced", `first` and `last` remember when their tuple came.)
-ORDERED = ("first", "last", "udf", "native_udf")
-CANNOT = {"wiml": ORDERED, "sliced": ("udf", "native_udf")}
+CANNOT = {"wiml": ORDERED, "sliced": USER}
 UNORDERED_DESIGNS = tuple(CANNOT)
 
 #: What "auto" stands for, fastest first (bench/bench_peers.py): the first that can run all functions.

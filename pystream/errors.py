@@ -111,7 +111,7 @@ class SnapshotError(PystreamError, ValueError):
 class PartialError(PystreamError, ValueError):
     """A partial aggregate that is damaged, of another query, or of a window that has been put out already.
 
-    >>> from pystream.packed import PackedCombine
+    >>> from pystream.partials.packed import PackedCombine
     >>> query = ps.Query(ps.Window(10), None, {"n": ps.count()})
     >>> PackedCombine(query, pa.schema([("ts", pa.int64())])).take(b"not a partial")
     Traceback (most recent call last):

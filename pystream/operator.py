@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import os
 import sys
-import time
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from pystream import _native, notebook, snapshot
-from pystream.arguments import a_number, a_query, a_schema
-from pystream.async_batches import AsyncBatches
+from pystream import _native, _notebook
+from pystream._engine import snapshot
+from pystream._engine.arguments import a_number, a_query, a_schema
+from pystream._engine.async_batches import AsyncBatches
+from pystream._engine.engine import INPUTS_MAX, Engine
+from pystream._engine.reading import GRACE_S
 from pystream.designs import CANNOT, DESIGNS, UNORDERED_DESIGNS, Design, design_for, designs_for
-from pystream.errors import (
-    BackpressureError,
-    ClosedError,
-    OverlapError,
-    PystreamError,
-    SchemaError,
-)
-from pystream.ingest import one_batch
-from pystream.moments import disorder, moment
-from pystream.plan import Plan
-from pystream.reading import GRACE_S, Output, Unread
-from pystream.stall import Stall, Stats, explain, unread
-from pystream.user_windows import UdfRunner
+from pystream.errors import BackpressureError, PystreamError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from pystream._engine.reading import Output, Unread
+    from pystream._engine.stall import Stall, Stats
     from pystream.query import Query
 
-INPUTS_MAX = 1 << 16
 THREADS_MAX = 1 << 10
 MAX_PENDING_MAX = 1 << 40
 
@@ -63,7 +52,7 @@ class Operator:
     that falls into more than 2**20 (OverlapError, a ValueError; nothing of the batch is taken). "sliced" keeps slices,
     of which it makes the windows when they are read: there one tuple may be in 2**40 windows.
 
-    An exception that comes from outside at any moment (Ctrl-C, one that a signal handler raises, MemoryError) leaves
+    An exception that comes from outside at any time_text (Ctrl-C, one that a signal handler raises, MemoryError) leaves
     the operator in order: no call holds anything, and rows that were taken out and not handed over come with the next
     read. Only one that strikes the user's own code while it runs for a `udf` ends the operator, as every exception
     there.
@@ -98,25 +87,10 @@ class Operator:
         self.design = design_for(design, query)
         max_pending = _in_range("max_pending", max_pending, MAX_PENDING_MAX)
         threads = _in_range("threads", _half_the_cores() if threads is None else threads, THREADS_MAX)
-        self._plan = Plan(query, a_schema(schema))
-        self._udf = UdfRunner(query, self._plan.udfs, self._plan.ts_type)
-        self._numbers = itertools.count()
-        self._before = {"tuples_in": 0, "rows_out": 0}  # counters of the operator that this one goes on from
-        self._taken_before: list[int] | None = [0] * self.inputs  # its positions; None: its snapshot had none
-        self._handle = _native.Handle(
-            self._plan.window,
-            self._plan.column_types,
-            self._plan.column_text,
-            len(query.key),
-            self._plan.aggregates,
-            self.inputs,
-            self.design,
-            threads,
-            0 if levels is None else _in_range("levels", levels, _native.LEVELS_MAX),
-            max_pending,
-        )
-        self._output = Output(self._handle, self.inputs, query, self._plan, self._udf)
-        self._if_dropped = weakref.finalize(self, _warn_dropped, self._output)  # at exit too
+        levels = 0 if levels is None else _in_range("levels", levels, _native.LEVELS_MAX)
+        #: What does the work. For pystream's own modules (aggregation.py, Spark): it promises nothing.
+        self.engine = Engine(query, self.inputs, a_schema(schema), self.design, max_pending, threads, levels)
+        self._if_dropped = weakref.finalize(self, _warn_dropped, self.engine.output)  # at exit too
 
     @property
     def schema(self) -> pa.Schema:
@@ -127,7 +101,7 @@ class Operator:
         ...     op.schema.names
         ['ts', 'n']
         """
-        return self._plan.out_schema
+        return self.engine.plan.out_schema
 
     # ---- feeding ----
 
@@ -149,11 +123,11 @@ class Operator:
         ...     op.read().to_pylist()
         [{'ts': 0, 'n': 2}]
         """
-        self._check_input(input)
-        batch = self._one_batch(input, data)
-        if batch is not None and not self._add_batch(input, batch, block, timeout):
+        self.engine.check_input(input)
+        batch = self.engine.one_batch(input, data)
+        if batch is not None and not self.engine.add(input, batch, block=block, timeout=timeout):
             raise BackpressureError(
-                f"input {input} holds too many tuples to take {batch.num_rows} more: {self._why_no_room()}"
+                f"input {input} holds too many tuples to take {batch.num_rows} more: {self.engine.why_no_room()}"
             )
 
     async def add_async(self, input: int, data: Any) -> None:
@@ -172,59 +146,10 @@ class Operator:
         >>> asyncio.run(main())
         [[{'ts': 0, 'n': 2}]]
         """
-        self._check_input(input)
-        batch = self._one_batch(input, data)
-        while batch is not None and not self._add_batch(input, batch, False, None):
-            await self._space(input, batch.num_rows)
-
-    async def _space(self, input: int, rows: int) -> None:
-        try:
-            while not await asyncio.to_thread(self._handle.wait_space, input, rows, _native.WAIT_MS):
-                pass
-        except _native.Fault as fault:
-            raise self._error(fault, input, None) from None
-
-    def _add_batch(
-        self, input: int, batch: pa.RecordBatch, block: bool, timeout: float | None, first_row: int = 0
-    ) -> bool:
-        """Whether the batch was taken; False only without `block`."""
-        offer = _native.Offer(self._prepare(input, batch))
-        deadline = None if timeout is None else time.monotonic() + timeout
-        number = next(self._numbers)
-        try:
-            if self._plan.udfs:
-                self._udf.remember(number, batch)
-            while not self._handle.add(input, number, offer):
-                if not block:
-                    return False
-                self._wait_space(input, batch.num_rows, deadline)
-        except _native.Fault as fault:
-            raise self._error(fault, input, first_row) from None
-        finally:
-            if self._plan.udfs and not offer.is_taken:
-                self._udf.forget(number)
-        return True
-
-    def _prepare(self, input: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-        try:
-            return self._plan.prepare(batch)
-        except (SchemaError, pa.ArrowException) as error:
-            raise SchemaError(f"input {input}: {error}") from error
-
-    def _one_batch(self, input: int, data: Any) -> pa.RecordBatch | None:
-        try:
-            return one_batch(data, self._plan.sound, self.query)
-        except SchemaError as error:
-            raise SchemaError(f"input {input}: {error}") from error
-
-    def _wait_space(self, input: int, rows: int, deadline: float | None) -> None:
-        left = _native.WAIT_MS if deadline is None else (deadline - time.monotonic()) * 1000
-        if left < 0:
-            raise TimeoutError(f"input {input} had no room for {rows} tuples in time: {self._why_no_room()}")
-        self._handle.wait_space(input, rows, int(min(left, _native.WAIT_MS)))
-
-    def _why_no_room(self) -> str:
-        return str(self.explain_stall() or "the operator is still busy with earlier ones; wait, or add less at a time")
+        self.engine.check_input(input)
+        batch = self.engine.one_batch(input, data)
+        while batch is not None and not self.engine.add(input, batch, block=False):
+            await self.engine.wait_space_async(input, batch.num_rows)
 
     def heartbeat(self, input: int, ts: Any) -> None:
         """Promise that the input sends nothing below `ts` any more: an integer, or a datetime for timestamp columns.
@@ -238,18 +163,18 @@ class Operator:
         ...     op.read().to_pylist()
         [{'ts': 0, 'n': 1}]
         """
-        self._check_input(input)
+        self.engine.check_input(input)
         try:
-            ticks = pa.scalar(ts, self._plan.ts_type).cast(pa.int64()).as_py()
+            ticks = pa.scalar(ts, self.engine.plan.ts_type).cast(pa.int64()).as_py()
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
-            what = f"a timestamp of type {self._plan.ts_type}, as column {self.query.ts!r} has"
+            what = f"a timestamp of type {self.engine.plan.ts_type}, as column {self.query.ts!r} has"
             raise TypeError(f"heartbeat wants {what}, not {ts!r}") from error
         if ticks is None:
             raise TypeError("heartbeat wants a timestamp, not None")
         try:
-            self._handle.heartbeat(input, ticks)
+            self.engine.handle.heartbeat(input, ticks)
         except _native.Fault as fault:
-            raise self._error(fault, input, None) from None
+            raise self.engine.error(fault, input, None) from None
 
     def close(self, input: int) -> None:
         """Promise that the input sends nothing more at all. Closing it again does nothing.
@@ -260,8 +185,8 @@ class Operator:
         ...     list(op)
         []
         """
-        self._check_input(input)
-        self._handle.close(input)
+        self.engine.check_input(input)
+        self.engine.handle.close(input)
 
     # ---- reading ----
 
@@ -273,7 +198,7 @@ class Operator:
         ...     op.poll()
         []
         """
-        return self._output.poll()
+        return self.engine.output.poll()
 
     def read(self, timeout: float | None = None) -> pa.Table | None:
         """The rows that are finished, as a table; waits for the first of them.
@@ -291,15 +216,15 @@ class Operator:
         0
         [{'ts': 0, 'n': 2}]
         """
-        return self._output.read(timeout)
+        return self.engine.output.read(timeout)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Finished rows as they come, until all inputs are closed and all rows are out."""
-        yield from self._output.batches()  # which keeps the operator, too
+        yield from self.engine.output.batches()  # which keeps the operator, too
 
     def __aiter__(self) -> AsyncBatches:
         """The same for `async for`: waits without blocking the event loop. User functions run in the loop's thread."""
-        return AsyncBatches(lambda: self._output.take(0), self._output.box, self._handle)
+        return AsyncBatches(lambda: self.engine.output.take(0), self.engine.output.box, self.engine.handle)
 
     def stats(self) -> Stats:
         """What the operator has done and what it holds: `Stats` says what the numbers are.
@@ -310,25 +235,19 @@ class Operator:
         ...     op.stats()["pending"]
         2
         """
-        counters, stall = self._counters(), self._handle.stall()
+        engine = self.engine
+        counters, stall = engine.counters(), engine.handle.stall()
         return {
             "tuples_in": counters["tuples_in"],
             "pending": counters["pending"],
             "windows_open": counters["windows"],
             "keys": counters["keys"],
             "rows_out": counters["rows_out"],
-            "rows_unread": self._output.rows_unread(),
-            "latest": [None if one["latest"] < 0 else one["latest"] for one in self._input_stats()],
+            "rows_unread": engine.output.rows_unread(),
+            "latest": [None if one["latest"] < 0 else one["latest"] for one in engine.input_stats()],
             "position": None if min(stall["input"], stall["latest"]) < 0 else (stall["latest"], stall["input"]),
-            "bytes_held": counters["bytes"] + self._udf.bytes_held(),
+            "bytes_held": counters["bytes"] + engine.user_windows.bytes_held(),
         }
-
-    def _counters(self) -> dict[str, int]:
-        counters = self._handle.stats()
-        return counters | {name: counters[name] + before for name, before in self._before.items()}
-
-    def _input_stats(self) -> list[dict[str, int]]:
-        return [self._handle.input_stats(i) for i in range(self.inputs)]
 
     def positions(self) -> list[int]:
         """How many rows each input has taken since its beginning: its feeder goes on at row `positions()[input]`.
@@ -342,9 +261,10 @@ class Operator:
         ...     op.positions()
         [2, 0]
         """
-        if self._taken_before is None:
+        positions = self.engine.positions()
+        if positions is None:
             raise PystreamError("the snapshot that was restored is of a version without positions; take new ones")
-        return [taken + one["tuples_in"] for taken, one in zip(self._taken_before, self._input_stats(), strict=True)]
+        return positions
 
     def explain_stall(self) -> Stall | None:
         """Why no more comes out, what waits for it and what would release it; None: nothing holds the output back.
@@ -358,11 +278,7 @@ class Operator:
         >>> stall.reason, stall.input, stall.waiting
         ('input', 1, 2)
         """
-        counters = self._handle.stats()
-        if self._handle.unread()["full"]:
-            return unread(self._output.rows_unread(), counters)
-        plan = self._plan
-        return explain(self._handle.stall(), self._input_stats(), counters["windows"], plan.window, plan.ts_type)
+        return self.engine.explain_stall()
 
     # ---- snapshots ----
 
@@ -381,10 +297,11 @@ class Operator:
         <class 'bytes'>
         """
         try:
-            return snapshot.take(self)
+            return snapshot.take(self.engine)
         except _native.Fault as fault:
-            self._output.box.hold(self._output.gather)  # says why, if it has ended by a failure
-            raise self._error(fault, None, None) from None
+            output = self.engine.output
+            output.box.hold(output.gather)  # says why, if it has ended by a failure
+            raise self.engine.error(fault, None, None) from None
 
     @classmethod
     def restore(
@@ -416,8 +333,8 @@ class Operator:
         snapshot.check(saved, query)
         op = cls(query, len(saved.inputs), saved.schema, design, MAX_PENDING_MAX, threads)
         try:
-            snapshot.put(op, saved)
-            op._handle.limit(max_pending)
+            snapshot.put(op.engine, saved)
+            op.engine.handle.limit(max_pending)
         except BaseException:
             op.end()
             raise
@@ -452,49 +369,18 @@ class Operator:
         lost = None
         try:
             if is_orderly:
-                lost = self._output.unread(GRACE_S)
+                lost = self.engine.output.unread(GRACE_S)
         finally:
-            self._handle.end()
+            self.engine.handle.end()
         self._if_dropped.detach()
         if lost is not None and any(lost):
             _warn_lost(lost, stacklevel=4)
 
     def __repr__(self) -> str:
-        return f"<pystream.Operator: {', '.join(notebook.operator_facts(self))}>"
+        return f"<pystream.Operator: {', '.join(_notebook.operator_facts(self))}>"
 
     def _repr_html_(self) -> str:
-        return notebook.operator_html(self)
-
-    # ---- errors ----
-
-    def _check_input(self, input: int) -> None:
-        self._output.box.check()
-        if not 0 <= a_number(input, "the first argument is the number of an input") < self.inputs:
-            raise ValueError(f"input must be between 0 and {self.inputs - 1}, not {input}")
-
-    def _error(self, fault: _native.Fault, input: int | None, first_row: int | None) -> PystreamError:
-        """The exception for a failed call."""
-        if _native.is_closed(fault):
-            return self._closed_error(input)
-        row = None if first_row is None else first_row + fault.row
-        where = f"input {input}" if row is None else f"input {input}, row {row}"
-        if _native.is_overlap(fault):
-            return self._overlap_error(where, fault)
-        return disorder(fault, where, self._plan.ts_type, self.query.ts, input, row)
-
-    def _overlap_error(self, where: str, fault: _native.Fault) -> OverlapError:
-        can = "use design='sliced', or" if "sliced" in designs_for(self.query) else "a user function needs"
-        return OverlapError(
-            f"{where}: timestamp {moment(fault.ts, self._plan.ts_type)} falls into more than {WINDOWS_MAX:,} windows, "
-            f"and {self.design!r} keeps each of them; {can} a larger advance"
-        )
-
-    def _closed_error(self, input: int | None) -> ClosedError:
-        if input is None:
-            return ClosedError("the operator has ended")
-        if self._handle.input_stats(input)["closed"]:
-            return ClosedError(f"input {input} is closed: it takes nothing more")
-        return ClosedError(f"input {input} takes nothing more: the operator cannot go on; reading its output tells why")
+        return _notebook.operator_html(self)
 
 
 def _warn_dropped(output: Output) -> None:

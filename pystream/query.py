@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pystream import notebook
+from pystream import _notebook
 from pystream.functions import Aggregate
 
 INT64_MAX = 2**63 - 1
@@ -152,7 +152,7 @@ class Query:
         return f"Query({self.window!r}, key={key!r}, aggregates={self.aggregates!r}{ts})"
 
     def _repr_html_(self) -> str:
-        return notebook.query_html(self)
+        return _notebook.query_html(self)
 
     @property
     def columns(self) -> list[str]:

@@ -6,10 +6,10 @@ import itertools
 from typing import TYPE_CHECKING, Any, Self
 
 from pystream import _native
-from pystream.columns import sound_items
+from pystream._engine.handover import Outbox
+from pystream._engine.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
+from pystream._inputs.column_checks import sound_items
 from pystream.errors import ClosedError
-from pystream.handover import Outbox
-from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -163,7 +163,7 @@ class TGate:
 
 
 def _bring(handle: _native.TGateHandle, reader: int, out: Outbox[_Tuple], kept: dict[int, Any], most: int) -> None:
-    """See to it that so many tuples wait, if they are ready; what was left over by a call before comes alone."""
+    """Fetch up to `most` ready tuples; what an earlier call left over is given first, by itself."""
     got = CHUNK
     while len(out) < most and got == CHUNK:
         if out.stage is None:

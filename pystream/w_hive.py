@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from pystream import _native
-from pystream.columns import sound_items
+from pystream._engine.handover import Outbox
+from pystream._engine.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
+from pystream._inputs.column_checks import sound_items
 from pystream.errors import ClosedError, SumOverflowError
 from pystream.functions import Aggregate
-from pystream.handover import Outbox
 from pystream.query import Window
-from pystream.structures import INT64_MAX, MOST, in_range, refusal, timestamp, timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -142,7 +142,7 @@ class WHive:
         return None
 
     def _bring(self, handle: _native.WHiveHandle) -> None:
-        """See to it that a winset waits, if there is one."""
+        """Fetch a winset if none waits and there is one."""
         if self._out:
             return
         if self._out.stage is None:

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import pystream as ps
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine, Fold
+from pystream.partials import Combine, Fold, PackedCombine, PackedFold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from pystream import linearizability as lin
-from pystream.linearizability import Call, Refusal, TGateModel
+from pystream.verify import linearizability as lin
+from pystream.verify.linearizability import Call, Refusal, TGateModel
 
 
 def calls(*rows):

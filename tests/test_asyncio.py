@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pystream as ps
-from pystream.reading import Output
+from pystream._engine.reading import Output
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 COUNT = ps.Query(ps.Window(10), "k", {"n": ps.count()})
@@ -245,7 +245,7 @@ def test_many_operators_in_one_loop():
 def test_rows_that_a_snapshot_puts_aside_just_before_the_wait_are_seen(monkeypatch):
     async def scenario():
         with ps.Operator(COUNT, 1, SCHEMA) as op:
-            watch = op._handle.watch
+            watch = op.engine.handle.watch
 
             def snapshot_first(descriptor):
                 op.add(0, batch(1, 11))
@@ -254,7 +254,7 @@ def test_rows_that_a_snapshot_puts_aside_just_before_the_wait_are_seen(monkeypat
                 op.snapshot()  # takes the rows out of the core and keeps them for whoever reads next
                 return watch(descriptor)
 
-            monkeypatch.setattr(op._handle, "watch", snapshot_first)
+            monkeypatch.setattr(op.engine.handle, "watch", snapshot_first)
             return (await asyncio.wait_for(anext(aiter(op)), 10)).to_pylist()
 
     assert asyncio.run(scenario()) == [{"ts": 0, "k": 1, "n": 1}]
@@ -320,7 +320,7 @@ def test_add_async_says_what_is_wrong():
 def test_a_descriptor_is_written_to_once_and_never_after_it_is_taken_back():
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
-    handle = ps.Operator(COUNT, 1, SCHEMA)._handle
+    handle = ps.Operator(COUNT, 1, SCHEMA).engine.handle
     try:
         assert handle.watch(writing)
         assert not handle.watch(writing)
@@ -342,11 +342,11 @@ def test_a_descriptor_is_written_to_at_once_when_rows_are_there():
             op.add(0, batch(1, 11))
             while op.stats()["rows_out"] == 0:
                 time.sleep(0.001)
-            assert op._handle.watch(writing)
+            assert op.engine.handle.watch(writing)
             assert os.read(reading, 10) == b"\0"
             op.close(0)
             assert sum(b.num_rows for b in op) == 2
-            assert op._handle.watch(writing)  # at the end, too
+            assert op.engine.handle.watch(writing)  # at the end, too
             assert os.read(reading, 10) == b"\0"
     finally:
         os.close(reading)

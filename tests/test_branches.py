@@ -15,8 +15,8 @@ from test_partials import ORDER, batch_of, tagged
 
 import pystream as ps
 from pystream import _native
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine, Fold
+from pystream._native import arrow
+from pystream.partials import Combine, Fold, PackedCombine, PackedFold
 
 INTEGERS = [f"{sign}int{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)]
 DESIGNS = ["mq", "mq-lf", "tuml-sc", "tuml-mc", "wiml", "sliced", "runs"]
@@ -215,17 +215,17 @@ def test_strings_that_are_sound_or_not(wide):
 def test_who_has_not_paused_an_operator_does_not_resume_it():
     batch = pa.record_batch({"ts": [3]})
     with ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), 1, batch.schema) as op:
-        op._handle.pause()
+        op.engine.handle.pause()
         adding = threading.Thread(target=op.add, args=(0, batch))
         try:
-            other = threading.Thread(target=op._handle.resume)
+            other = threading.Thread(target=op.engine.handle.resume)
             other.start()
             other.join()
             adding.start()
             adding.join(0.05)  # were it not paused, this would do
             assert adding.is_alive()
         finally:
-            op._handle.resume()
+            op.engine.handle.resume()
         adding.join()
         assert op.stats()["tuples_in"] == 1
 
@@ -248,11 +248,11 @@ def test_a_pause_waits_for_as_long_as_a_worker_takes():
         op.add(0, batch)
         entered.wait()
         try:
-            waits = [_native.lib.ps_operator_pause(op._handle._op, 1) for _ in range(3)]
+            waits = [_native.lib.ps_operator_pause(op.engine.handle.live, 1) for _ in range(3)]
             leave.set()
-            op._handle.pause()
+            op.engine.handle.pause()
         finally:
-            op._handle.resume()
+            op.engine.handle.resume()
         assert waits == [_native.lib.PS_EMPTY] * 3
 
 
@@ -293,10 +293,10 @@ def test_more_large_blocks_than_are_kept():
 
 def test_out_of_memory_while_rows_are_shared(failing_memory, nothing_left):
     lib, batch = _native.lib, pa.record_batch({"x": [1, 2]})
-    array, out = _native._exported(batch), _native._new_array()
+    array, out = arrow.exported(batch), arrow.new_array()
     failing_memory(1)
     assert lib.ps_arrow_share(array, out) == lib.PS_NO_MEMORY
     failing_memory(0)
     assert lib.ps_arrow_share(array, out) == lib.PS_OK
-    assert _native._import(out, batch.schema).equals(batch)
+    assert arrow.imported(out, batch.schema).equals(batch)
     lib.ps_arrow_release(array)

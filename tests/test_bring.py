@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import pystream as ps
-from pystream import file_formats
-from pystream.sources import open_inputs
+from pystream._inputs import file_formats
+from pystream._inputs.file_inputs import open_inputs
 
 QUERY = ps.Query(ps.Window(10), "k", {"n": ps.count(), "total": ps.sum("v"), "some": ps.count(where=pc.field("w") > 1)})
 TABLE = pa.table({"ts": [1, 2, 11], "k": ["a", "a", "b"], "v": [0.5, 0.25, 4.0], "w": [1, 2, 3], "x": [[1], [], None]})

@@ -24,9 +24,7 @@ from hypothesis.stateful import (
 )
 
 import pystream as ps
-from pystream import packed, partials
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine, Fold
+from pystream.partials import Combine, Fold, PackedCombine, PackedFold, combining, folding, packed, partial_columns
 
 SCHEMA = pa.schema(
     [("ts", pa.int64()), ("stream", pa.int64()), ("position", pa.int64()), ("k", pa.string()), ("v", pa.float64())]
@@ -84,8 +82,8 @@ class Calls(RuleBasedStateMachine):
     def begin(self, size: int, advance: int, band: int, rows: int) -> None:
         self.small = [
             mock.patch.object(packed, "BAND_BLOCKS", band),
-            mock.patch.object(partials, "BATCH_ROWS", rows),
-            mock.patch.object(partials, "KEYS_SPARE", 0),
+            mock.patch.object(partial_columns, "BATCH_ROWS", rows),
+            mock.patch.object(combining, "KEYS_SPARE", 0),
         ]
         for patch in self.small:
             patch.start()
@@ -241,7 +239,7 @@ def test_windows_are_those_of_the_rows_whatever_the_calls(machine):
 
 NEW_KEYS = """
 import numpy as np, pyarrow as pa, pystream as ps
-from pystream.packed import PackedCombine, PackedFold
+from pystream.partials import PackedCombine, PackedFold
 
 query = ps.Query(ps.Window(10, 5), "k", {"s": ps.sum("v"), "n": ps.count()})
 schema = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.float64())])
@@ -307,7 +305,7 @@ def test_parcels_that_were_taken_are_held():
 def test_a_batch_is_folded_whole_or_not_at_all(max_bytes):
     """A negative timestamp far back must not leave the rows before it in the fold."""
     query, rows = query_of(10, 10), 3
-    with mock.patch.object(partials, "PIECE_ROWS", 2):
+    with mock.patch.object(folding, "PIECE_ROWS", 2):
         fold = Fold(query, SCHEMA, **ORDER, max_bytes=max_bytes)
         with pytest.raises(ps.DisorderError, match="row 4: timestamp -1 is negative"):
             fold.add(rows_at(1, 2, 3, 4, -1, 6))

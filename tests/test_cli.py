@@ -18,8 +18,8 @@ from click.testing import CliRunner
 import pystream as ps
 from pystream import reference
 from pystream.cli import COMMANDS, console, demo, doctor, load, main
+from pystream.data.sample import DAY_S, smart_meters
 from pystream.queries import PAPER
-from pystream.sample import DAY_S, smart_meters
 
 SMALL = ["--tuples", "2000", "--inputs", "3"]
 
@@ -131,7 +131,7 @@ def test_python_m():
 
 
 def test_command_that_cannot_be_imported(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pystream.check.command", None)
+    monkeypatch.setitem(sys.modules, "pystream.cli.check", None)
     assert "check" in run("--help").stdout
     assert run("check", exit_code=1).stderr.count("\n") == 1
 

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import _native
-from pystream.columns import sound
+from pystream._engine.plan import Plan
+from pystream._inputs.column_checks import sound
 from pystream.partials import Combine, Fold
 
 HERE = Path(__file__).parent
@@ -310,7 +311,7 @@ def test_values_need_not_be_aligned():
     ts = pa.Array.from_buffers(pa.int64(), 3, [None, values])
     keys = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"aba")])
     batch = pa.RecordBatch.from_arrays([ts, keys], ["ts", "k"])
-    plan = ps.plan.Plan(ps.Query(ps.Window(10), "k", {"t": ps.max("ts")}), batch.schema)
+    plan = Plan(ps.Query(ps.Window(10), "k", {"t": ps.max("ts")}), batch.schema)
     for array in plan.prepare(batch).columns:
         assert array.buffers()[1].address % 8 == 0
     assert ps.aggregate(plan.query, [batch]).to_pydict() == {"ts": [0, 0, 10], "k": ["a", "b", "a"], "t": [1, 2, 13]}

@@ -16,14 +16,14 @@ from disks import PAGE, Disk, read_only, small_disk
 from faults import record
 from test_report import EVALUATION
 
-from pystream.check import update
-from pystream.check.manifest import MANIFEST, find_spec, load
 from pystream.cli import bench, main
 from pystream.cli import report as report_module
+from pystream.data.sample import smart_meters
 from pystream.errors import PystreamError
+from pystream.lab.report.facts import Same
 from pystream.queries import PAPER
-from pystream.report.gather import Same
-from pystream.sample import smart_meters
+from pystream.verify.tlc import update
+from pystream.verify.tlc.manifest import MANIFEST, find_spec, load
 from pystream.whole_file import check_writable, whole_file, write_whole
 
 #: What each command writes: its arguments, and the files, of which `{out}` is the folder.

@@ -19,11 +19,11 @@ from click.testing import CliRunner
 
 import pystream as ps
 from pystream.cli import bench as command
-from pystream.cli import main
-from pystream.evaluation import experiments, measure, plot, report
-from pystream.evaluation.experiments import QUICK, Evaluation, Plan
-from pystream.evaluation.measure import Phases, Point, Setup
-from pystream.evaluation.workload import BATCH_ROWS_MAX, BATCH_S, Schedule, Workload, finest_cut
+from pystream.cli import bench_tables, main
+from pystream.lab.evaluation import document, experiments, measure, plot
+from pystream.lab.evaluation.experiments import QUICK, Evaluation, Plan
+from pystream.lab.evaluation.measure import Phases, Point, Setup
+from pystream.lab.evaluation.workload import BATCH_ROWS_MAX, BATCH_S, Schedule, Workload, finest_cut
 from pystream.operator import DESIGNS, designs_for
 from pystream.queries import PAPER
 
@@ -376,7 +376,7 @@ def test_tables(measured, monkeypatch):
     ("low", "high", "shown"), [(0.9, 1.2, "~1.10 (0.90 - 1.20)"), (1.05, 1.2, " 1.10 (1.05 - 1.20)")]
 )
 def test_a_ratio_on_both_sides_of_one_is_marked(low, high, shown):
-    assert report._ratio({"median": 1.1, "low": low, "high": high}) == shown
+    assert bench_tables._ratio({"median": 1.1, "low": low, "high": high}) == shown
 
 
 def test_what_was_measured_before_ctrl_c_is_written(tmp_path, monkeypatch, measured):
@@ -406,7 +406,7 @@ def test_usage(args):
 def example(measured) -> dict:
     evaluation = Evaluation(PLAN)
     evaluation.run()
-    return report.document(evaluation, None, 1.0)
+    return document.document(evaluation, None, 1.0)
 
 
 def test_a_picture_needs_matplotlib(tmp_path, monkeypatch, measured):

@@ -11,10 +11,9 @@ from test_packed import body_of
 from test_packed import forged as sealed
 
 import pystream as ps
-from pystream import snapshot
+from pystream._engine import snapshot
 from pystream.operator import DESIGNS, designs_for
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine, Fold
+from pystream.partials import Combine, Fold, PackedCombine, PackedFold
 
 GOOD, BAD = "Grüße".encode(), b"Gr\xff\xfe\xfd\x9fe"
 assert len(GOOD) == len(BAD)

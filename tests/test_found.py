@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import pystream as ps
-from pystream import snapshot
-from pystream.packed import KEYS, PackedCombine
+from pystream._engine import snapshot
 from pystream.partials import Combine, Fold
+from pystream.partials.packed import KEYS, PackedCombine
 
 
 @pytest.mark.parametrize("slices", [[-1], [-1, -1], [-1, 0]])

@@ -125,7 +125,7 @@ import hashlib, random, sys
 import numpy as np
 import pyarrow as pa
 import pystream as ps
-from pystream import seals
+from pystream.partials import seals
 from pystream._native import DESIGNS
 from streams import ALL, stream
 from test_packed import parcels_of, windows_of

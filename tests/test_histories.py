@@ -13,8 +13,8 @@ import pytest
 from tools import CORE_SOURCES, CSRC, run
 
 import pystream as ps
-from pystream import linearizability as lin
-from pystream.linearizability import Call, QueueModel, TGateModel, WHiveModel, WinSetModel, check
+from pystream.verify import linearizability as lin
+from pystream.verify.linearizability import Call, QueueModel, TGateModel, WHiveModel, WinSetModel, check
 
 ROOT = Path(__file__).parent.parent
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import pystream as ps
-from pystream.plan import Plan
+from pystream._engine.plan import Plan
 
 QUERY = ps.Query(ps.Window(10), "k", {"n": ps.count(), "total": ps.sum("v")})
 COLUMNS = {"ts": np.array([1, 2, 11]), "k": np.array([7, 7, 8]), "v": np.array([0.5, 0.25, 4.0])}

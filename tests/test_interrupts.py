@@ -28,9 +28,9 @@ from test_partials import ORDER, tagged
 from threads import core_threads, patience
 
 import pystream as ps
-from pystream import _native, handover
-from pystream.packed import PackedCombine, PackedFold
-from pystream.partials import Combine, Fold
+from pystream._engine import handover
+from pystream._native import operator as native_operator
+from pystream.partials import Combine, Fold, PackedCombine, PackedFold
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("s", pa.string())])
 QUERY = ps.Query(ps.Window(4, 2), "k", {"n": ps.count(), "low": ps.min("s")})
@@ -309,7 +309,7 @@ class Promising(Reading):
 
     def act_again(self) -> None:
         for i in range(2):
-            if not self.op._input_stats()[i]["closed"]:
+            if not self.op.engine.input_stats()[i]["closed"]:
                 self.op.heartbeat(i, 30)
             self.op.close(i)
 
@@ -722,7 +722,7 @@ def test_a_batch_that_arrow_cannot_import_is_not_lost(monkeypatch):
     """Arrow has moved the rows in already, and fails then."""
     run = Polling()
     failures = [MemoryError("no"), MemoryError("no")]
-    usual = _native._import
+    usual = native_operator.imported
 
     def failing(array, schema):
         imported = usual(array, schema)
@@ -730,7 +730,7 @@ def test_a_batch_that_arrow_cannot_import_is_not_lost(monkeypatch):
             raise failures.pop()
         return imported
 
-    monkeypatch.setattr(_native, "_import", failing)
+    monkeypatch.setattr(native_operator, "imported", failing)
     for _ in range(2):
         with pytest.raises(MemoryError):
             run.op.poll()

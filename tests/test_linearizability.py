@@ -13,8 +13,8 @@ from histories import calls, explained, in_order, long_gate, split, stamped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pystream import linearizability as lin
-from pystream.linearizability import Call, QueueModel, Refusal, TGateModel, WinSetModel, check
+from pystream.verify import linearizability as lin
+from pystream.verify.linearizability import Call, QueueModel, Refusal, TGateModel, WinSetModel, check
 
 
 class Register:
@@ -350,6 +350,6 @@ def test_the_example_of_the_documentation_runs():
 
 
 def test_the_checker_needs_nothing_but_the_standard_library():
-    code = "import sys; import pystream.linearizability; print(*sys.modules)"
+    code = "import sys; import pystream.verify.linearizability; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"pyarrow", "numpy", "cffi", "pystream._core"} & set(out.split())

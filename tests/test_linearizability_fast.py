@@ -9,8 +9,8 @@ import pytest
 from histories import histories, long_gate, long_hive
 from hypothesis import Phase, find, given, settings
 
-from pystream import linearizability as lin
-from pystream.linearizability import Refusal, TGateModel, WHiveModel, check
+from pystream.verify import linearizability as lin
+from pystream.verify.linearizability import Refusal, TGateModel, WHiveModel, check
 
 FAST = {
     "t_gate": (TGateModel(2), lambda history: lin.check_t_gate(history, 2)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pystream.moments import moment
+from pystream._engine.time_text import time_text
 
 MOMENTS = [
     (5, pa.int64(), "5"),
@@ -22,4 +22,4 @@ MOMENTS = [
 
 @pytest.mark.parametrize(("ticks", "type", "text"), MOMENTS, ids=[text for *_, text in MOMENTS])
 def test_moments(ticks, type, text):
-    assert moment(ticks, type) == text
+    assert time_text(ticks, type) == text

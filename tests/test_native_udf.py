@@ -20,8 +20,8 @@ from memory import with_failing_memory
 
 import pystream as ps
 from pystream import _native, functions, reference
+from pystream.data.sample import smart_meters
 from pystream.operator import DESIGNS, UNORDERED_DESIGNS
-from pystream.sample import smart_meters
 
 DECLARATIONS = """
 int32_t {0}_process(void *, int64_t, const uint64_t *, const uint8_t *);
@@ -325,7 +325,7 @@ def test_compiled_code_runs_while_python_holds_the_gil(user, nothing_left):
     query = ps.Query(ps.Window(10), None, {"order": digits(user)})
     with ps.Operator(query, 1, pa.schema([("ts", pa.int64()), ("digit", pa.int64())])) as op:
         reading, writing = os.pipe()
-        assert op._handle.watch(writing)
+        assert op.engine.handle.watch(writing)
         op.add(0, {"ts": [1, 2], "digit": [4, 2]})
         op.heartbeat(0, 10)
         assert ctypes.PyDLL(None).read(reading, ctypes.create_string_buffer(1), 1) == 1  # PyDLL keeps the GIL

@@ -21,7 +21,8 @@ from memory import with_failing_memory
 from threads import patience, run_together
 
 import pystream as ps
-from pystream import _native, reference
+from pystream import reference
+from pystream._native import operator as native_operator
 from pystream.operator import CANNOT, DESIGNS, designs_for
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
@@ -181,7 +182,7 @@ def test_integer_sum_that_does_not_fit_is_an_error_and_rows_before_it_come_out(d
         assert got == [{"ts": 0, "k": 1, "n": 1, "total": 2**63 - 1}]
         with pytest.raises(ps.SumOverflowError):
             op.poll()
-        with pytest.raises(ps.ClosedError, match="reading its output tells why"):
+        with pytest.raises(ps.ClosedError, match=r"call poll\(\) to get the error"):
             for _ in patience():  # the reader may hear of it first
                 op.add(0, batch(21))
 
@@ -489,9 +490,9 @@ def test_no_thread_runs_on_while_python_is_taken_down(run_python):
 
 
 def test_what_is_known_of_operators_for_the_exit_stays_small():
-    for _ in range(3 * _native._HANDLES_MANY):
+    for _ in range(3 * native_operator._HANDLES_MANY):
         ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), 1, [("ts", "int64")]).end()
-    assert len(_native._handles) <= _native._HANDLES_MANY + 1
+    assert len(native_operator._handles) <= native_operator._HANDLES_MANY + 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

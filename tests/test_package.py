@@ -82,7 +82,7 @@ MODEL = """
 import sys
 sys.modules["pystream._model"] = None  # ours has one, and may be seen from here
 from pystream.errors import PystreamError
-from pystream.model import Program, explore
+from pystream.verify.scheduler import Program, explore
 try:
     program = Program("counter", [[("increment",)], [("increment",)]], parameters=(1,))
     print(len(explore(program).histories))

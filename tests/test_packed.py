@@ -20,10 +20,9 @@ from streams import ALL, stream
 from test_partials import ORDER, TYPES, assert_same, batch_of, inputs_of, single, spread, table_of, tagged
 
 import pystream as ps
-from pystream import packed, seals
-from pystream.packed import PackedCombine, PackedFold
+from pystream.data.sample import comments, smart_meters
+from pystream.partials import PackedCombine, PackedFold, packed, seals
 from pystream.queries import PAPER
-from pystream.sample import comments, smart_meters
 
 QUERY = ps.Query(ps.Window(10, 4), "k", ALL)
 

@@ -18,9 +18,9 @@ from strategies import Case, canonical, cases
 from streams import ALL, stream
 
 import pystream as ps
+from pystream.data.sample import comments, smart_meters
 from pystream.partials import Combine, Fold, combine, partial_schema
 from pystream.queries import PAPER
-from pystream.sample import comments, smart_meters
 
 ORDER = {"stream": "stream", "position": "position"}
 

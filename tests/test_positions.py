@@ -14,8 +14,8 @@ from test_snapshot import VERSION_1
 from threads import patience
 
 import pystream as ps
+from pystream._engine.snapshot import from_bytes, to_bytes
 from pystream.operator import DESIGNS
-from pystream.snapshot import from_bytes, to_bytes
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 COUNT = ps.Query(ps.Window(10, 4), "k", {"n": ps.count()})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,13 +47,6 @@ def test_only_atomics_h_spells_a_memory_order():
     for path in C_FILES:
         if path.name != "atomics.h" and path.parent.name != "model":
             assert "memory_order" not in path.read_text(), path
-
-
-def test_only_one_module_imports_the_extension():
-    importers = [p.name for p in (ROOT / "pystream").rglob("*.py") if "pystream._core" in p.read_text()]
-    assert importers == ["_native.py"]
-    importers = [p.name for p in (ROOT / "pystream").rglob("*.py") if re.search(r"import _model\b", p.read_text())]
-    assert importers == ["_library.py"]
 
 
 def test_the_oracle_stays_small():

@@ -9,9 +9,9 @@ import pytest
 
 import pystream as ps
 from pystream import reference
+from pystream.data.sample import SCHEMAS, comments, smart_meters
 from pystream.operator import designs_for
 from pystream.queries import HAS_MAIL, HAS_MAIL_OR_IP, IP, MAIL, PAPER
-from pystream.sample import SCHEMAS, comments, smart_meters
 
 SAMPLES = {"EC": smart_meters(4, 2_000, seed=3, span_s=50), "SC": comments(4, 2_000, seed=3, span_s=50)}
 

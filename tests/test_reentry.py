@@ -12,7 +12,7 @@ import pytest
 from threads import patience
 
 import pystream as ps
-from pystream.batch_run import results
+from pystream.aggregation import results
 
 SCHEMA = pa.schema([("ts", pa.int64())])
 

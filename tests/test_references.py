@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pystream.check.mirror import Sources
+from pystream.verify.tlc.mirror import Sources
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("csrc", "spec", "pystream", "tests", "bench")
@@ -29,7 +29,7 @@ MAPS = {
     "tests/README.md": ("tests", "tests/model", "."),
     "bench/README.md": ("bench", "."),
     "spec/PAPER.md": ("spec", "."),
-    "CONTRIBUTING.md": (".",),
+    "CONTRIBUTING.md": (".", "pystream", "pystream/spark", "pystream/verify", "pystream/lab"),
 }
 
 

@@ -12,18 +12,18 @@ import pytest
 from click.testing import CliRunner
 
 import pystream as ps
-from pystream.check import manifest
 from pystream.cli import main
 from pystream.cli import report as command
 from pystream.cli.doctor import Finding
-from pystream.evaluation.experiments import Plan
+from pystream.lab.evaluation.experiments import Plan
+from pystream.lab.report import facts
+from pystream.lab.report.chart import Bar, bars
+from pystream.lab.report.facts import Bug, Same
+from pystream.lab.report.html import Markup, element, table
+from pystream.lab.report.page import Material, page
 from pystream.operator import DESIGNS
 from pystream.queries import PAPER
-from pystream.report import gather
-from pystream.report.chart import Bar, bars
-from pystream.report.gather import Bug, Same
-from pystream.report.html import Markup, element, table
-from pystream.report.page import Material, page
+from pystream.verify.tlc import manifest
 
 SPREAD = {"median": 2e6, "low": 1e6, "high": 3e6, "rounds": [1e6, 2e6, 3e6]}
 POINT = {"query": "k-OI", "inputs": 4, "design": "sliced", "share": 0.8, "rate": 1.5e6, "sustained": True}
@@ -89,7 +89,7 @@ def evaluation(tmp_path):
 @pytest.fixture
 def few_queries(monkeypatch):
     """Three queries instead of twelve, two with different windows and one with a filter."""
-    monkeypatch.setattr(gather, "PAPER", {id: PAPER[id] for id in ("w-OS", "W-OS", "f-OI")})
+    monkeypatch.setattr(facts, "PAPER", {id: PAPER[id] for id in ("w-OS", "W-OS", "f-OI")})
 
 
 def run(*args: object, exit_code: int = 0):
@@ -146,14 +146,14 @@ def test_without_an_evaluation_a_short_one_is_made(tmp_path, monkeypatch):
         levels=(),
         percentiles=(),
     )
-    for module in (gather, command):
+    for module in (facts, command):
         monkeypatch.setattr(module, "SHORT", tiny)
     run("--out", tmp_path / "r")
     assert "A short measurement made for this page" in (tmp_path / "r/index.html").read_text()
 
 
 def test_the_short_measurement_is_short():
-    assert gather.SHORT.estimate() <= 30
+    assert facts.SHORT.estimate() <= 30
 
 
 @pytest.mark.usefixtures("few_queries")
@@ -164,7 +164,7 @@ def test_designs_that_differ_fail_the_command_and_show(tmp_path, evaluation, mon
         found = right(query, inputs, design=design)
         return found.slice(1) if design == "runs" and query is PAPER["w-OS"].query else found
 
-    monkeypatch.setattr(gather.ps, "aggregate", wrong)
+    monkeypatch.setattr(facts.ps, "aggregate", wrong)
     shown = run("--out", tmp_path / "r", "--evaluation", evaluation, exit_code=1).output
     assert shown.splitlines()[-1] == "Error: the designs differ on w-OS"
     text = Reader((tmp_path / "r/index.html").read_text()).text
@@ -190,7 +190,7 @@ def test_usage(args):
 @pytest.mark.usefixtures("few_queries")
 def test_the_sample_tells_queries_apart():
     """In a sample shorter than a window, windows of all sizes would hold the same."""
-    same = gather.compare_designs(lambda _steps: None)
+    same = facts.compare_designs(lambda _steps: None)
     assert [s.wrong for s in same] == [[], [], []]
     assert len({s.right for s in same}) == 3
     assert len(same[2].designs) == len(DESIGNS)
@@ -216,7 +216,7 @@ def test_without_the_tests_the_page_says_where_the_bugs_are():
 
 
 def test_every_model_and_every_bug_is_there():
-    found = material(bugs=gather.seeded_bugs())
+    found = material(bugs=facts.seeded_bugs())
     text = page(found)
     assert [m.name for m in found.models if f"<code>{m.name}</code>" not in text] == []
     assert f"All {len(found.bugs)}" in text
@@ -231,26 +231,26 @@ def test_seeded_bugs_come_from_both_tables_and_each_has_a_catcher(tmp_path, monk
     seeded = '["both"]\ncheck = "history"\nswitches = 1\n["order"]\ncheck = "race"\nswitches = 0\n'
     (tmp_path / "tests/model/seeded.toml").write_text(seeded)
     monkeypatch.setattr(ps, "__file__", str(tmp_path / "pystream/__init__.py"))
-    assert gather.seeded_bugs() == [
+    assert facts.seeded_bugs() == [
         Bug("both", "a.c", "test_a.py", "history", 1),
         Bug("first", "b.c", "test_b.py", ""),
         Bug("order", "atomics.h", "", "race", 0),
     ]
     monkeypatch.undo()
-    assert all(b.test or b.model for b in gather.seeded_bugs())
+    assert all(b.test or b.model for b in facts.seeded_bugs())
 
 
 def test_a_digest_sees_every_bit_and_nothing_else():
     one = pa.table({"ts": [0, 3], "first": pa.array(["a", None])})
-    assert gather.digest(one) == gather.digest(pa.concat_tables([one.slice(0, 1), one.slice(1)]))
+    assert facts.digest(one) == facts.digest(pa.concat_tables([one.slice(0, 1), one.slice(1)]))
     others = [
         one.slice(1),
         one.rename_columns(["ts", "last"]),
         pa.table({"ts": [0, 3], "first": pa.array(["a", ""])}),
         pa.table({"ts": [0, 3], "first": pa.array(["a", None], pa.large_string())}),
     ]
-    assert len({gather.digest(t) for t in [one, *others]}) == 5
-    assert gather.digest(pa.table({"x": [0.0]})) != gather.digest(pa.table({"x": [-0.0]}))
+    assert len({facts.digest(t) for t in [one, *others]}) == 5
+    assert facts.digest(pa.table({"x": [0.0]})) != facts.digest(pa.table({"x": [-0.0]}))
 
 
 def test_a_bar_is_as_long_as_its_value():

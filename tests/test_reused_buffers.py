@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import pystream as ps
+from pystream._engine.plan import Plan
 from pystream.operator import DESIGNS, designs_for
 
 if TYPE_CHECKING:
@@ -116,6 +117,6 @@ def test_an_iterable_may_yield_the_same_buffers_again(name, design, holder):
 def test_arrow_is_not_copied():
     values = np.arange(ROWS)
     batch = pa.record_batch({"ts": pa.array(values), "k": pa.array(values), "v": pa.array(values)})
-    plan = ps.plan.Plan(QUERIES["order"], batch.schema)
+    plan = Plan(QUERIES["order"], batch.schema)
     for array, name in zip(plan.prepare(batch).columns, ("ts", "k", "v"), strict=True):
         assert array.buffers()[1].address == batch[name].buffers()[1].address

@@ -15,12 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 import pystream as ps
-from pystream import parquet_streams
 from pystream.cli import main, run_on_spark
+from pystream.data import stored_streams
+from pystream.data.sample import comments, smart_meters
+from pystream.data.stored_streams import ParquetStreams
 from pystream.operator import designs_for
-from pystream.parquet_streams import ParquetStreams
 from pystream.queries import PAPER
-from pystream.sample import comments, smart_meters
 
 MAKERS = {"EC": smart_meters, "SC": comments}
 COUNT = PAPER["k-OI"].query
@@ -143,7 +143,7 @@ def test_a_row_group_is_read_once_while_streams_stay_together(tmp_path, monkeypa
 def test_few_row_groups_are_kept_and_a_late_stream_reads_again(tmp_path):
     source = ParquetStreams(store_mixed(tmp_path, smart_meters(2, 2_000, seed=1)), COUNT)
     first, second = (pa.concat_tables(list(s)) for s in source.streams)
-    assert len(source._cache) == parquet_streams.GROUPS_KEPT
+    assert len(source._cache) == stored_streams.GROUPS_KEPT
     assert (first.num_rows, second.num_rows) == (1000, 1000)
 
 
@@ -251,16 +251,16 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     store_apart(tmp_path, smart_meters(2, 5_000, seed=1))
     code = """if True:
         import os, signal, sys, time
-        from pystream import parquet_streams
+        from pystream.data import stored_streams
         from pystream.cli import main
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits that it is ignored
-        part = parquet_streams.ParquetStreams.part
+        part = stored_streams.ParquetStreams.part
         def slow(self, group, number):
             if group.index == 20:
                 os.write(2, b"started\\n")  # both inputs come here: a line of one must not cut the other's
                 time.sleep(60)
             return part(self, group, number)
-        parquet_streams.ParquetStreams.part = slow
+        stored_streams.ParquetStreams.part = slow
         main(["run", "k-OI", "--data", sys.argv[1], "--out", sys.argv[1] + "/o.csv"])
     """
     command = [sys.executable, "-c", code, str(tmp_path)]

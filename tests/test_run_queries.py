@@ -116,7 +116,7 @@ def test_conditions_that_are_none(where, why):
         ("a.csv", "which windows? Say --window 1h, or name a query: one of the paper's or a TOML file"),
         ("a.csv --window 1h", "compute what? Say --agg n=count"),
         ("a.csv --window 1x --agg n=count", "'1x' is not a duration such as '30s'"),
-        ("a.csv --window 1h --agg n=counts", "there is no function 'counts'; there are count, sum, mean"),
+        ("a.csv --window 1h --agg n=counts", "there is no function 'counts'; there are count, sum, avg"),
         ("a.csv --window 1h --agg n=count:v", "count takes no column; `count where v is not null` counts values"),
         ("a.csv --window 1h --agg m=mean", "of which column? Say mean:COLUMN"),
         ("a.csv --window 1h --agg =x", "'=x' is not of the form NAME=FUNCTION[:COLUMN]"),

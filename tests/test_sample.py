@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from pystream.data.sample import DAY_S, METERS, SCHEMAS, SONGS, USERS, DataSet, comments, smart_meters
 from pystream.queries import HAS_MAIL, HAS_MAIL_OR_IP
-from pystream.sample import DAY_S, METERS, SCHEMAS, SONGS, USERS, DataSet, comments, smart_meters
 
 BOTH = pytest.mark.parametrize(("make", "dataset"), [(smart_meters, "EC"), (comments, "SC")])
 
@@ -95,7 +95,7 @@ def test_refused(make, dataset, wrong):
 @pytest.mark.parametrize("span_s", [None, 2])
 def test_blocks_make_the_streams(make, dataset, span_s, monkeypatch):
     """Blocks made one by one, in any order, are the whole; positions count up in each stream."""
-    monkeypatch.setattr("pystream.sample.BLOCK_TUPLES", 64)
+    monkeypatch.setattr("pystream.data.sample.BLOCK_TUPLES", 64)
     whole = DataSet(dataset, streams=3, tuples=1000, seed=5, span_s=span_s)
     parts = {i: whole.block(i) for i in reversed(range(whole.blocks))}
     together = pa.concat_tables(parts[i] for i in range(whole.blocks))

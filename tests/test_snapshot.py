@@ -20,8 +20,8 @@ from strategies import Collect
 from threads import core_threads, patience
 
 import pystream as ps
+from pystream._engine.snapshot import _HEAD, MAGIC, VERSION, from_bytes, to_bytes
 from pystream.operator import CANNOT, DESIGNS
-from pystream.snapshot import _HEAD, MAGIC, VERSION, from_bytes, to_bytes
 
 SCHEMA = pa.schema(
     [("ts", pa.int64()), ("id", pa.string()), ("k", pa.string()), ("i", pa.int32()), ("f", pa.float64())],
@@ -476,12 +476,12 @@ def test_a_cancel_during_a_pause_lets_no_worker_take_a_step(nothing_left):
     for rows in (50_000, 200_000, 800_000, 3_200_000):  # until it is found half-way
         with ps.Operator(query, 1, schema, design="mq", max_pending=10**7) as op:
             op.add(0, {"ts": range(rows), "k": range(rows)})
-            op._handle.pause()
-            windows = op._handle.stats()["windows"]
-            op._handle.cancel()
+            op.engine.handle.pause()
+            windows = op.engine.handle.stats()["windows"]
+            op.engine.handle.cancel()
             next(() for _ in patience() if core_threads() == idle)
-            after = op._handle.stats()["windows"]
-            op._handle.resume()
+            after = op.engine.handle.stats()["windows"]
+            op.engine.handle.resume()
         if windows < rows:
             break
     assert windows < rows

@@ -184,7 +184,7 @@ def test_what_a_snapshot_has_is_not_lost(design):
 def test_rows_on_their_way_when_a_read_failed_count(monkeypatch):
     op = fed()
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(op._plan, "typed", no_memory)
+        patch.setattr(op.engine.plan, "typed", no_memory)
         op.read()
     assert op.stats()["rows_unread"] == 3
     with pytest.warns(ResourceWarning, match=LOST):
@@ -292,7 +292,7 @@ def test_an_iterator_keeps_the_operator():
 def test_no_warning_when_it_was_cancelled():
     """As `aggregate` does when it is left half-way: nobody wants the rows."""
     op = fed()
-    op._handle.cancel()
+    op.engine.handle.cancel()
     assert op.stats()["rows_unread"] == 0
     op.end()
 
@@ -342,7 +342,7 @@ def full(design: ps.Design, query: ps.Query = COUNT) -> tuple[ps.Operator, int]:
                 op.add(0, {"ts": [taken]}, block=False)
                 taken += 1
         except ps.BackpressureError:
-            if op._handle.unread()["full"] and op.stats()["pending"] == PENDING:
+            if op.engine.handle.unread()["full"] and op.stats()["pending"] == PENDING:
                 break
     return op, taken
 
@@ -374,7 +374,7 @@ def test_rows_that_hold_nothing_back_are_no_stall(design):
         op.add(0, {"ts": list(range(PENDING))})
         op.close(0)
         for _ in patience():
-            if op._handle.unread()["over"]:
+            if op.engine.handle.unread()["over"]:
                 break
         assert op.stats()["rows_unread"] == PENDING
         assert op.explain_stall() is None
@@ -417,5 +417,5 @@ def test_a_call_that_waits_for_a_reader_goes_on_once_there_is_one(design):
 def test_nothing_waits_for_the_reader_of_a_cancelled_operator(wait_ms):
     """Nor does the question wait."""
     with ps.Operator(ps.Query(ps.Window(10), None, {"n": ps.count()}), 1, [("ts", "int64")]) as op:
-        op._handle.cancel()
-        assert op._handle.unread(wait_ms) == {"rows": 0, "full": 0, "over": 1}
+        op.engine.handle.cancel()
+        assert op.engine.handle.unread(wait_ms) == {"rows": 0, "full": 0, "over": 1}

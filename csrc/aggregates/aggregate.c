@@ -293,7 +293,7 @@ static bool aggregate_init(aggregates *all, const ps_query *query) {
   const ps_aggregate *from = &query->aggregate[all->n];
   ps_type type = from->column < 0 ? PS_I64 : query->column_types[from->column];
   const routine *run = routine_for(from->function, type);
-  assert(run->add && "pystream/plan.py lets no other function and type through");
+  assert(run->add && "pystream/_engine/plan.py lets no other function and type through");
   aggregate *a = &all->each[all->n];
   *a = (aggregate){.function = from->function,
                    .column = from->column,

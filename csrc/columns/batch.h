@@ -2,7 +2,7 @@
  * batch.h - a batch of tuples: the caller's Arrow buffers, read in place; or rows copied from small batches
  * (coalesce.h).
  *
- * Python has checked the layout before (pystream/plan.py): the right number of columns, the right types, buffers long
+ * Python has checked the layout before (pystream/_engine/plan.py): the right number of columns, the right types, buffers long
  * enough, offsets in range, no null timestamp, no null in a mask. C checks the order of the timestamps.
  */
 #pragma once

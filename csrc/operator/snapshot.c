@@ -3,7 +3,7 @@
  * state_bytes.h.
  *
  * While the operator is paused nobody else touches windows or ledgers: the locks of all inputs are held, the workers
- * stand still, and both are mutexes that have been passed. Python (pystream/snapshot.py) makes one string of bytes of
+ * stand still, and both are mutexes that have been passed. Python (pystream/_engine/snapshot.py) makes one string of bytes of
  * the tables, checks it when it comes back, and adds the pending tuples again by ordinary calls; what C has to take on
  * trust are the windows, and it trusts nothing in them.
  */

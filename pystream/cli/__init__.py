@@ -28,7 +28,7 @@ COMMANDS = {
     "recipes": ("pystream.cli.recipes", "recipes", "Show short programs that answer first questions."),
     "bench": ("pystream.cli.bench", "bench", "Measure throughput and latency of the designs as the paper does."),
     "report": ("pystream.cli.report", "report", "Write a page about this installation: checks, models, speed."),
-    "check": ("pystream.check.command", "check_command", "Check the TLA+ models with TLC."),
+    "check": ("pystream.cli.check", "check_command", "Check the TLA+ models with TLC."),
 }
 
 INTERRUPTED = 130  # what shells give for a process ended by Ctrl-C

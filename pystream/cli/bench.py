@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
+from pystream.cli.bench_tables import tables
 from pystream.cli.console import progress, stdout
 from pystream.designs import DESIGNS
-from pystream.evaluation import plot
-from pystream.evaluation.experiments import QUICK, Evaluation, Plan
-from pystream.evaluation.report import document, load_average, tables
+from pystream.lab.evaluation import plot
+from pystream.lab.evaluation.document import document, load_average
+from pystream.lab.evaluation.experiments import QUICK, Evaluation, Plan
 from pystream.queries import PAPER
 from pystream.whole_file import check_writable, write_whole
 

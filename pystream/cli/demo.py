@@ -13,8 +13,8 @@ from rich.table import Table
 
 import pystream as ps
 from pystream.cli.console import progress, stdout, table
+from pystream.data.sample import DAY_S, METERS, smart_meters
 from pystream.designs import DESIGNS, design_for
-from pystream.sample import DAY_S, METERS, smart_meters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,9 +22,9 @@ import click
 from rich.text import Text
 
 import pystream as ps
-from pystream.check import CheckError
-from pystream.check.java import JAR_VARIABLE, find_jar
 from pystream.cli.console import progress, stdout, table
+from pystream.verify.tlc import CheckError
+from pystream.verify.tlc.java import JAR_VARIABLE, find_jar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ def _core() -> Finding:
     """Look for the compiled extension and let it count to two."""
     finding = partial(Finding, "C core", use="all", essential=True)
     try:
-        from pystream import _core, _native  # noqa: PLC0415 - what is missing here is to be reported
+        from pystream import _native  # noqa: PLC0415 - what is missing here is to be reported
 
         query = ps.Query(ps.Window(1), key=None, aggregates={"n": ps.count()})
         counted = ps.aggregate(query, [{"ts": [0]}, {"ts": [0]}]).to_pylist()
@@ -133,7 +133,7 @@ def _core() -> Finding:
         return finding(state="broken", note=f"{error}; install again with `pip install .`")
     if counted != [{"ts": 0, "n": 2}]:
         return finding(state="broken", note=f"it counts wrongly: {counted}; install again with `pip install .`")
-    return finding(state="ok", version=f"ABI {_native.ABI}", note=_short(Path(_core.__file__).parent))
+    return finding(state="ok", version=f"ABI {_native.ABI}", note=_short(Path(_native.library_path).parent))
 
 
 def _essential(package: str) -> Finding:

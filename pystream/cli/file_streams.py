@@ -10,23 +10,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pystream._inputs.column_names import missing_column
+from pystream._inputs.file_inputs import open_inputs
+from pystream._inputs.schemas import needed, required
 from pystream.errors import DisorderError, PystreamError, SchemaError
-from pystream.names import missing
-from pystream.schemas import needed, required
-from pystream.sources import open_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
+    from pystream._inputs.file_inputs import FileInput
     from pystream.query import Query
-    from pystream.sources import FileInput
 
 #: Standard input or output.
 STANDARD = "-"
 
-#: What --format calls the formats of pystream.sources.
+#: What --format calls the formats of pystream._inputs.file_inputs.
 SOURCES = {"csv": "csv", "jsonl": "jsonl", "ipc": "arrow"}
 
 
@@ -85,7 +85,7 @@ def _columns(query: Query, file: FileInput) -> list[str]:
     """Those that the query needs."""
     for name in required(query):
         if name not in file.schema.names:
-            raise SchemaError(f"{file.path}: {missing(name, file.schema.names)}")
+            raise SchemaError(f"{file.path}: {missing_column(name, file.schema.names)}")
     return needed(query, file.schema.names)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pystream.sample import SCHEMAS, STREAMS_MAX, DataSet
+from pystream.data.sample import SCHEMAS, STREAMS_MAX, DataSet
 
 
 @click.command(epilog="Example: pystream generate EC --out data --streams 4 --tuples 10000000")
@@ -23,7 +23,7 @@ def generate(dataset: str, out: Path, streams: int, tuples: int, seed: int, span
 
     from pystream.spark import generate as make  # noqa: PLC0415
     from pystream.spark import session  # noqa: PLC0415
-    from pystream.spark.generate import check_empty  # noqa: PLC0415
+    from pystream.spark.data.generate import check_empty  # noqa: PLC0415
 
     check_empty(str(out))  # before Spark starts, which takes its time
     started = time.monotonic()

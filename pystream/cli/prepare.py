@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow.parquet as pq
 
+from pystream._inputs.column_names import missing_column
+from pystream.data.sample import STREAMS_MAX
 from pystream.errors import PystreamError
-from pystream.names import missing
-from pystream.sample import STREAMS_MAX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,7 +71,7 @@ def prepare(
         raw = _read(spark, paths, reader)
         for name in (ts, *stream, *require):
             if name not in raw.columns:
-                raise PystreamError(missing(name, raw.columns))
+                raise PystreamError(missing_column(name, raw.columns))
         made = make(raw, ts, stream or None, streams, time_format, require)
         rows = _write(made.rows, out)
     click.echo(f"{rows:,} rows in {streams} streams to {out}, {made} ({perf_counter() - started:.0f} s)")
@@ -84,7 +84,7 @@ def _read(spark: SparkSession, paths: tuple[str, ...], reader: str) -> DataFrame
 
 def _write(rows: DataFrame, out: Path) -> int:
     """Write the streams, each whole in one file, into a folder that gets its name when all are written."""
-    from pystream.spark.write import hidden_beside, replace_folder  # noqa: PLC0415
+    from pystream.spark.data.write import hidden_beside, replace_folder  # noqa: PLC0415
 
     hidden = hidden_beside(out.absolute())
     try:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import pystream as ps
+from pystream._kinds import OF_COLUMN
 from pystream.cli.conditions import condition
 from pystream.errors import PystreamError, SchemaError
 
@@ -31,16 +32,11 @@ if TYPE_CHECKING:
     from pystream.functions import Aggregate
 
 #: What `--agg` and TOML files call the functions of a column.
-OF_COLUMN: dict[str, Callable[..., Aggregate]] = {
-    "sum": ps.sum,
-    "mean": ps.avg,
-    "avg": ps.avg,
-    "min": ps.min,
-    "max": ps.max,
-    "first": ps.first,
-    "last": ps.last,
+FUNCTIONS_OF_COLUMN: dict[str, Callable[..., Aggregate]] = {
+    **{name: getattr(ps, name) for name in OF_COLUMN},
+    "mean": ps.mean,
 }
-FUNCTIONS = ("count", *OF_COLUMN)
+FUNCTIONS = ("count", *FUNCTIONS_OF_COLUMN)
 
 _FIELDS = ("window", "every", "key", "ts", "aggregates")
 
@@ -140,7 +136,7 @@ def aggregate(text: str) -> Aggregate:
         return ps.count(chosen)
     if not colon or not column:
         raise PystreamError(f"{text!r}: of which column? Say {function}:COLUMN")
-    return OF_COLUMN[function](column, chosen)
+    return FUNCTIONS_OF_COLUMN[function](column, chosen)
 
 
 def _found_ts(schemas: Sequence[pa.Schema]) -> str:

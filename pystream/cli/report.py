@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from pystream.check import manifest
 from pystream.cli.console import progress
 from pystream.cli.doctor import examine
-from pystream.evaluation.plot import plot
+from pystream.lab.evaluation.plot import plot
+from pystream.lab.report.facts import SHORT, compare_designs, load_evaluation, measure_shortly, seeded_bugs
+from pystream.lab.report.page import Material, drawings, page
 from pystream.queries import PAPER
-from pystream.report.gather import SHORT, compare_designs, load_evaluation, measure_shortly, seeded_bugs
-from pystream.report.page import Material, drawings, page
+from pystream.verify.tlc import manifest
 from pystream.whole_file import make_folder, write_whole
 
 PAGE, PICTURE = "index.html", "evaluation.png"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pystream.batch_run import results
+from pystream.aggregation import results
 from pystream.cli import rows_out
 from pystream.cli.console import progress
 from pystream.cli.file_streams import STANDARD, FileStreams, opened
 from pystream.cli.query_text import Asked, asked, from_toml
+from pystream.data.stored_streams import ParquetStreams
 from pystream.designs import DESIGNS
 from pystream.errors import PystreamError
-from pystream.parquet_streams import ParquetStreams
 from pystream.queries import PAPER
 
 if TYPE_CHECKING:

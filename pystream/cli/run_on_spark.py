@@ -10,14 +10,14 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pystream._engine.plan import Plan
+from pystream._inputs.file_inputs import open_inputs
+from pystream._inputs.schemas import common_schema
+from pystream._kinds import ORDERED
 from pystream.cli import rows_out
 from pystream.cli.file_streams import STANDARD
-from pystream.designs import ORDERED
+from pystream.data.stored_streams import POSITION, STREAM
 from pystream.errors import PystreamError
-from pystream.parquet_streams import POSITION, STREAM
-from pystream.plan import Plan
-from pystream.schemas import common_schema
-from pystream.sources import open_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +111,7 @@ def spark_session() -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     from pystream.spark import session  # noqa: PLC0415
-    from pystream.spark.causes import cause_of  # noqa: PLC0415
+    from pystream.spark.error_causes import cause_of  # noqa: PLC0415
 
     running = SparkSession.getActiveSession()
     spark = running or session()
@@ -125,7 +125,7 @@ def spark_session() -> Iterator[SparkSession]:
 
 
 def _write(job: Job, query: Query, result: DataFrame, schema: pa.Schema) -> int:
-    from pystream.spark.write import sort_columns, write_sorted  # noqa: PLC0415 - an extra
+    from pystream.spark.data.write import sort_columns, write_sorted  # noqa: PLC0415 - an extra
 
     if job.out is not None:
         return write_sorted(result, query, job.out, schema, rows_out.FORMATS[job.out.suffix])

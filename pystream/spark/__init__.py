@@ -10,14 +10,14 @@
 Needs the extra `spark` (pip install "pystream-core[spark]") and Java 17 or newer.
 """
 
-from pystream.spark.files import aggregate_files
-from pystream.spark.frames import aggregate
-from pystream.spark.generate import generate
-from pystream.spark.new_files import aggregate_new_files
-from pystream.spark.prepare import prepare
-from pystream.spark.session import session
-from pystream.spark.source import register
-from pystream.spark.streaming import finish
+from pystream.spark.data.generate import generate
+from pystream.spark.data.prepare import prepare
+from pystream.spark.data.source import register
+from pystream.spark.dataframes import aggregate
+from pystream.spark.files.file_tasks import aggregate_files
+from pystream.spark.local_session import session
+from pystream.spark.stream.new_files import aggregate_new_files
+from pystream.spark.stream.streaming import finish
 
 __all__ = [
     "aggregate",

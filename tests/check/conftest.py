@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pystream.check import pluscal, runner
-from pystream.check.check import Silent
-from pystream.check.java import Tools, find_tools
+from pystream.verify.tlc import pluscal, runner
+from pystream.verify.tlc.check import Silent
+from pystream.verify.tlc.java import Tools, find_tools
 
 if TYPE_CHECKING:
     from pathlib import Path

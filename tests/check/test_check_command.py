@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from pystream.check import CheckError
-from pystream.check.command import check_command
-from pystream.check.java import find_jar, find_java
-from pystream.check.progress import Bars, Lines, display
-from pystream.check.runner import Interrupted, signals_noted
+from pystream.cli.check import check_command
+from pystream.verify.tlc import CheckError
+from pystream.verify.tlc.java import find_jar, find_java
+from pystream.verify.tlc.progress import Bars, Lines, display
+from pystream.verify.tlc.runner import Interrupted, signals_noted
 
 README = "<!-- models -->\n<!-- /models -->\n"
 
@@ -214,7 +214,7 @@ def wait_until(condition, seconds=300.0):
 def test_an_interrupt_leaves_nothing_behind(adder, tmp_path, signum):
     # A background job inherits that SIGINT is ignored, and `pystream check` respects that.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    command = f"{heed}; from pystream.check.command import check_command; check_command()"
+    command = f"{heed}; from pystream.cli.check import check_command; check_command()"
     started = subprocess.Popen(
         [sys.executable, "-c", command, "--spec", str(adder), "Endless", "AdderDirect"],
         env={**os.environ, "TMPDIR": str(tmp_path)},

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from pystream.check import CheckError, update
-from pystream.check.manifest import Model, find_spec, load, parse_model
-from pystream.check.result import Kind, Result
-from pystream.check.selection import SelectionError, override, parse_settings, select
+from pystream.verify.tlc import CheckError, update
+from pystream.verify.tlc.manifest import Model, find_spec, load, parse_model
+from pystream.verify.tlc.result import Kind, Result
+from pystream.verify.tlc.selection import SelectionError, override, parse_settings, select
 
 ENTRY = {
     "name": "GateTies",
@@ -97,7 +97,7 @@ def test_the_folder_is_found_in_a_wheel_and_in_a_checkout(tmp_path, monkeypatch,
     (tmp_path / place).mkdir(parents=True)
     (tmp_path / place / "models.json").write_text("[]")
     monkeypatch.delenv("PYSTREAM_SPEC", raising=False)
-    monkeypatch.setattr("pystream.check.manifest.__file__", str(tmp_path / "pystream" / "check" / "manifest.py"))
+    monkeypatch.setattr("pystream.verify.tlc.manifest.__file__", str(tmp_path / "pystream/verify/tlc/manifest.py"))
     assert find_spec() == tmp_path / place
 
 

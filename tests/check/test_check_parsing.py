@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from pystream.check import limits
-from pystream.check.coverage import modules_of, reached
-from pystream.check.manifest import Model
-from pystream.check.messages import parse_messages
-from pystream.check.pluscal import labels, seeded, stale
-from pystream.check.result import Kind, read_result
-from pystream.check.runner import Finished, Task
-from pystream.check.tlc import checks_liveness
-from pystream.check.trace import lines, read_trace
-from pystream.check.values import Function, Set, changes, parse_value, show
+from pystream.verify.tlc import limits
+from pystream.verify.tlc.coverage import modules_of, reached
+from pystream.verify.tlc.manifest import Model
+from pystream.verify.tlc.messages import parse_messages
+from pystream.verify.tlc.pluscal import labels, seeded, stale
+from pystream.verify.tlc.result import Kind, read_result
+from pystream.verify.tlc.runner import Finished, Task
+from pystream.verify.tlc.tlc import checks_liveness
+from pystream.verify.tlc.trace import lines, read_trace
+from pystream.verify.tlc.values import Function, Set, changes, parse_value, show
 
 
 def message(code, body, severity=0):

@@ -7,17 +7,17 @@ import signal
 
 import pytest
 
-from pystream.check import runner, tlc
-from pystream.check.check import Report, Silent, Wish, run_check
-from pystream.check.coverage import coverage
-from pystream.check.manifest import load
-from pystream.check.pluscal import labels
-from pystream.check.result import Kind, differences, read_result
-from pystream.check.trace import lines, read_trace
+from pystream.verify.tlc import runner, tlc
+from pystream.verify.tlc.check import Outcome, Silent, Wish, run_check
+from pystream.verify.tlc.coverage import coverage
+from pystream.verify.tlc.manifest import load
+from pystream.verify.tlc.pluscal import labels
+from pystream.verify.tlc.result import Kind, differences, read_result
+from pystream.verify.tlc.trace import lines, read_trace
 
 
 @pytest.fixture(scope="module")
-def report(tools, adder) -> Report:
+def report(tools, adder) -> Outcome:
     manifest = load(adder)
     wish = Wish([model for model in manifest if not model.deep], translations=True)
     return run_check(tools, adder, manifest, wish, Silent())

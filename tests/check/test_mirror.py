@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from pystream.check import CheckError, mirror
-from pystream.check.manifest import find_spec
-from pystream.check.pluscal import labels, pluscal_modules
+from pystream.verify.tlc import CheckError, mirror
+from pystream.verify.tlc.manifest import find_spec
+from pystream.verify.tlc.pluscal import labels, pluscal_modules
 
 SPEC = find_spec()
 

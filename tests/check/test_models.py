@@ -11,13 +11,13 @@ import sys
 
 import pytest
 
-from pystream.check import CheckError
-from pystream.check.check import Report, Silent, Wish, run_check
-from pystream.check.java import find_tools
-from pystream.check.manifest import Model, find_spec, load
-from pystream.check.pluscal import pluscal_modules
-from pystream.check.result import differences
-from pystream.check.update import readme_is_current
+from pystream.verify.tlc import CheckError
+from pystream.verify.tlc.check import Outcome, Silent, Wish, run_check
+from pystream.verify.tlc.java import find_tools
+from pystream.verify.tlc.manifest import Model, find_spec, load
+from pystream.verify.tlc.pluscal import pluscal_modules
+from pystream.verify.tlc.result import differences
+from pystream.verify.tlc.update import readme_is_current
 
 FAILING_SHOWN = 3
 
@@ -52,7 +52,7 @@ MODELS = chosen()
 
 
 @pytest.fixture(scope="module")
-def report(request: pytest.FixtureRequest) -> Report:
+def report(request: pytest.FixtureRequest) -> Outcome:
     """All models that this session asks for, run side by side once."""
     asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     models = {params["model"].name: params["model"] for params in asked if isinstance(params.get("model"), Model)}
@@ -66,7 +66,7 @@ def test_there_is_a_manifest():
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_model(report: Report, model: Model):
+def test_model(report: Outcome, model: Model):
     result = next(result for result in report.results if result.model.name == model.name)
     assert differences(result) == [], result.detail
 
@@ -79,7 +79,7 @@ def test_the_command_runs_them_all():
     assert "all as the manifest says" in done.stdout
 
 
-def test_translations_are_up_to_date(report: Report):
+def test_translations_are_up_to_date(report: Outcome):
     assert set(report.translations) == {module.stem for module in pluscal_modules(find_spec())}
     assert report.stale == {}
 

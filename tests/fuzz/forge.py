@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 import pystream as ps
-from pystream import seals, snapshot
-from pystream.packed import KEYS, PackedCombine, PackedFold
+from pystream._engine import snapshot
+from pystream.partials import seals
+from pystream.partials.packed import KEYS, PackedCombine, PackedFold
 
 MEMORY_MAX = 4 << 30  # of addresses, most of which are libraries and the stacks of threads
 EDGES = [0, 1, -1, 255, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63)]
@@ -92,12 +93,12 @@ def forge_snapshot(rng: random.Random) -> None:
     except ps.SnapshotError:
         return
     with op:
-        for input in range(len(op._input_stats())):
+        for input in range(len(op.engine.input_stats())):
             with suppress(ps.ClosedError, ps.DisorderError):
                 op.add(input, rows(rng, 2, first=100))
         with suppress(ps.ClosedError):  # a forged sum may be too large already
             ps.Operator.restore(QUERY, op.snapshot(), design=design).end()
-        for input in range(len(op._input_stats())):
+        for input in range(len(op.engine.input_stats())):
             op.close(input)
         with suppress(ps.SumOverflowError):
             pa.Table.from_batches(op, schema=op.schema).validate(full=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 from judge import SCHEDULES, judge_run
 
-from pystream.model import Program
+from pystream.verify.scheduler import Program
 
 MEMORY = st.sampled_from(["sc", "weak", "weak and talk"])
 

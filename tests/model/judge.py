@@ -6,7 +6,7 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from pystream.linearizability import (
+from pystream.verify.linearizability import (
     PaneHiveModel,
     QueueModel,
     Refusal,
@@ -16,7 +16,7 @@ from pystream.linearizability import (
     WinSetModel,
     check,
 )
-from pystream.model import Decision, Program, explained, explore, library, replay, report, run
+from pystream.verify.scheduler import Decision, Program, explained, explore, library, replay, run, show
 
 KINDS = st.sampled_from(["switch", "switch", "switch", "stale", "stall", "kill", "fail"])
 #: Schedules: few decisions, each a step and what happens there; less of everything is simpler.
@@ -133,11 +133,11 @@ def model_of(program: Program):
 def judge_run(program, decisions=()):
     """Run once; nothing may be wrong with memory, progress and history."""
     execution = run(program, decisions)
-    assert execution.fine, "\n" + report(execution)
+    assert execution.fine, "\n" + show(execution)
     if not program.weak or program.talk:
         verdict = check(execution.history, model_of(program))
-        assert verdict, f"\n{report(execution)}\n\n{verdict.report()}"
-    assert explained(execution, model_of(program)), "\n" + report(execution)
+        assert verdict, f"\n{show(execution)}\n\n{verdict.report()}"
+    assert explained(execution, model_of(program)), "\n" + show(execution)
     return execution
 
 
@@ -145,7 +145,7 @@ def judge(program, **bounds):
     """Explore; nothing may be wrong in any execution. Gives the exploration."""
     found = explore(program, **bounds)
     bad = found.first_bad(lambda h: explained(h, model_of(program)))
-    assert bad is None, "\n" + report(bad)
+    assert bad is None, "\n" + show(bad)
     assert not found.bad, found.text
     return found
 

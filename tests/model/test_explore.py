@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outside import seen_from_outside
 
-from pystream.model import Program, explore, report, run
+from pystream.verify.scheduler import Program, explore, run, show
 
 ORDERS = st.sampled_from([0, 1, 2, 3, 4])
 CELLS = st.integers(0, 1)
@@ -115,7 +115,7 @@ def test_every_history_can_be_replayed():
     assert {d.kind for h in found.histories for d in h.decisions} == {"switch", "stale", "fail", "kill"}
     for h in found.histories:
         again = run(program, h.decisions)
-        assert (again.verdict, again.history, again.after) == (h.verdict, h.history, h.after), report(again)
+        assert (again.verdict, again.history, again.after) == (h.verdict, h.history, h.after), show(again)
 
 
 def test_reduction_leaves_one_execution_per_history():

@@ -12,10 +12,10 @@ import test_model_run_gate
 import test_model_t_gate
 import test_model_w_hive
 
-from pystream.check import mirror
-from pystream.check.manifest import find_spec
-from pystream.check.pluscal import labels, pluscal_modules
-from pystream.model import run
+from pystream.verify.scheduler import run
+from pystream.verify.tlc import mirror
+from pystream.verify.tlc.manifest import find_spec
+from pystream.verify.tlc.pluscal import labels, pluscal_modules
 
 #: How many labels with a shared access the programs meet, at least.
 SEEN_MIN = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pystream.model import Program, explore
+from pystream.verify.scheduler import Program, explore
 
 RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST = range(5)
 X, Y, Z = range(3)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge import SCHEDULES, judge, judge_all, judge_needed, judge_run, stronger_than_relaxed
 
-from pystream.model import Program
+from pystream.verify.scheduler import Program
 
 OTHERS = [("dequeue",), ("peek",), ("is_empty",)]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
-from pystream.model import Program
+from pystream.verify.scheduler import Program
 
 #: size, advance, inputs, function (0: sum, 1: first). Every node is a slab of its own, which is freed, or used again.
 SMALL = (2, 2, 2, 0)

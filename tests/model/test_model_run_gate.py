@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 from judge import judge_all, judge_needed, stronger_than_relaxed
 
-from pystream.model import Program
+from pystream.verify.scheduler import Program
 
 #: inputs, readers
 SMALL = (2, 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
-from pystream.model import Decision, Program, explore
+from pystream.verify.scheduler import Decision, Program, explore
 
 #: inputs, readers, levels, full_every, count_every, slab_bytes, slab_spares: every node is a block of its own that goes
 #: back to the system as soon as it can be freed, so that every use of freed memory is seen.

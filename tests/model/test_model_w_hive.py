@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
-from pystream.model import Program
+from pystream.verify.scheduler import Program
 
 #: size, advance, threads, levels
 SMALL = (2, 2, 2, 1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge import SCHEDULES, broken_by, judge_all, judge_run, stronger_than_relaxed
 
-from pystream.model import Program
+from pystream.verify.scheduler import Program
 
 ONE_BUCKET = (3, 0)  # threads, bucket_bits
 

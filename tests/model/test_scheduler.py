@@ -12,7 +12,7 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from pystream.errors import PystreamError
-from pystream.model import Decision, Program, build, library, load, replay, report, run
+from pystream.verify.scheduler import Decision, Program, build, library, load, replay, run, show
 
 CSRC = Path(__file__).parents[2] / "csrc"
 
@@ -80,7 +80,7 @@ def test_the_same_decisions_give_the_same_execution(decisions, weak):
     program = Program("stack", [[("push", 1), ("pop",)], [("push", 2), ("pop",)]], weak=weak, after=[("pop",)])
     once, again = run(program, decisions), run(program, decisions)
     assert once == again
-    assert once.fine, report(once)
+    assert once.fine, show(once)
 
 
 def test_a_lost_update_shrinks_to_one_switch():
@@ -160,14 +160,14 @@ def test_freed_memory_of_a_naive_stack():
 
 
 def test_the_report():
-    text = report(run(LOST, [("switch", 1)]))
+    text = show(run(LOST, [("switch", 1)]))
     lines = text.splitlines()
     assert lines[0] == "fine"
     assert lines[2].split() == ["step", "thread", "0", "thread", "1", "thread", "2"]
     assert "subject_litmus.c" in text
     assert "increment_set: counter_set n0.1 <- 1" in text
     assert lines[-1] == f"replay: {replay(run(LOST, [('switch', 1)]))}"
-    again = eval(replay(run(LOST, [("switch", 1)])), {"Program": Program, "run": run, "report": report})  # noqa: S307
+    again = eval(replay(run(LOST, [("switch", 1)])), {"Program": Program, "run": run, "show": show})  # noqa: S307
     assert again == text
 
 
@@ -175,7 +175,7 @@ def test_stale_loads_are_told():
     program = Program("litmus", [[("store", 0, 1, 0)], [("load", 0, 0)]], parameters=(1,), weak=True)
     execution = run(program, [("stale", 1)])
     assert [c.result for c in execution.history if c.name == "load"] == [0]
-    assert "[1 back]" in report(execution)
+    assert "[1 back]" in show(execution)
 
 
 def test_what_the_library_offers():
@@ -206,7 +206,6 @@ def test_another_build_can_be_loaded(tmp_path):
 
 
 def test_import_pystream_does_not_load_the_model():
-    code = (
-        "import pystream, sys; sys.exit(any(m.startswith(('pystream.model', 'pystream._model')) for m in sys.modules))"
-    )
+    tools = ("pystream.verify", "pystream._model")
+    code = f"import pystream, sys; sys.exit(any(m.startswith({tools!r}) for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

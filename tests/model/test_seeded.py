@@ -24,7 +24,7 @@ import test_model_w_hive
 import test_model_win_set
 from judge import model_of, stronger_than_relaxed
 
-from pystream.model import Program, build, explained, explore, report
+from pystream.verify.scheduler import Program, build, explained, explore, show
 
 CSRC = Path(__file__).parents[2] / "csrc"
 BUGS = tomllib.loads(Path(__file__).with_name("seeded.toml").read_text())
@@ -93,7 +93,7 @@ def check_is_caught(name, library=None):
     size = {"switches": kinds["switch"], "stale": kinds["stale"], "failures": kinds["fail"]}
     row = (name, check, *size.values(), len(program.calls()))
     print("\n|", " | ".join(map(str, row)), "|")  # noqa: T201 - the table, with pytest -s
-    assert (check, size) == (bug["check"], sizes(bug)), report(bad)
+    assert (check, size) == (bug["check"], sizes(bug)), show(bad)
     assert len(program.calls()) <= bug.get("operations", OPERATIONS_MAX)
     for less in without_one_call(program):
         assert shortest(less, library=library, **bounds) is None, f"{less} is enough"
@@ -102,7 +102,7 @@ def check_is_caught(name, library=None):
 @pytest.mark.parametrize("name", BUGS)
 def test_without_the_bug_its_program_goes_well(name):
     found = shortest(program_of(BUGS[name]), **sizes(BUGS[name]))
-    assert found is None, report(found[0])
+    assert found is None, show(found[0])
 
 
 @pytest.mark.parametrize("name", WEAKENED)

@@ -43,8 +43,8 @@ def faulty(owner: type, name: str, place: str, when=lambda _: True) -> None:
 def main() -> None:
     from pyspark.daemon import manager  # noqa: PLC0415 - what this stands in front of
 
-    from pystream.packed import PackedCombine, PackedFold  # noqa: PLC0415
-    from pystream.spark.shards import Shard  # noqa: PLC0415
+    from pystream.partials import PackedCombine, PackedFold  # noqa: PLC0415
+    from pystream.spark.stream.shard import Shard  # noqa: PLC0415
 
     faulty(PackedFold, "finish", "fold")
     faulty(PackedCombine, "finish", "combine")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import pystream as ps
-from pystream.sample import DataSet
+from pystream.data.sample import DataSet
 
 EC = "ts bigint, stream int, position bigint, meter int, cons double"
 QUERY = ps.Query(

@@ -14,14 +14,16 @@ from faults import record
 from strategies import Collect
 
 import pystream as ps
-from pystream import seals
+from pystream.partials import seals
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark import outgoing
-from pystream.spark.parcels import Layout, Saved, pack
-from pystream.spark.phases import Phases, shard_labels
-from pystream.spark.shards import Shard
+from pystream.spark.rows.phases import Phases
+from pystream.spark.rows.shard_hash import shard_labels
+from pystream.spark.stream import outgoing
+from pystream.spark.stream.parcels import pack
+from pystream.spark.stream.shard import Shard
+from pystream.spark.stream.state import Layout, Saved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +77,7 @@ def rows_of(batches: list[pa.RecordBatch]) -> Rows:
 def batch_phases() -> Journey:
     """Chunks of packed partials between the two phases of a batch query; a chunk is small here."""
     phases = Phases(FOLDED, SCHEMA, "stream", "position")
-    with mock.patch("pystream.spark.phases.task_number", side_effect=[0, 1]):
+    with mock.patch("pystream.spark.rows.phases.task_number", side_effect=[0, 1]):
         chunks = [b for first in (0, 60) for b in phases.packed(iter([batch(first, 60)]), [0])]
     table = pa.Table.from_batches(chunks)
     sent = {name: table[name].to_pylist() for name in ("batch", "chunk", "chunks", "bytes")}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark.outgoing import PART_BYTES, arrived, sent
+from pystream.spark.stream.outgoing import PART_BYTES, arrived, sent
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark.session import CHECKPOINTS, MANAGER, _partitions, _with_few_processes
+from pystream.spark.local_session import CHECKPOINTS, MANAGER, _partitions, _with_few_processes
 
 
 @pytest.mark.parametrize(

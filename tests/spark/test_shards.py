@@ -18,11 +18,12 @@ pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
 from pyspark import cloudpickle
 
-from pystream.plan import Plan
-from pystream.spark.outgoing import arrived, sent
-from pystream.spark.parcels import FORMAT, Layout, Saved, Told, pack
-from pystream.spark.phases import shard_labels
-from pystream.spark.shards import Shard
+from pystream._engine.plan import Plan
+from pystream.spark.rows.shard_hash import shard_labels
+from pystream.spark.stream.outgoing import arrived, sent
+from pystream.spark.stream.parcels import Told, pack
+from pystream.spark.stream.shard import Shard
+from pystream.spark.stream.state import FORMAT, Layout, Saved
 
 COUNT = ps.Query(ps.Window(10), "k", {"n": ps.count()})
 FIRST = ps.Query(ps.Window(10), "k", {"f": ps.first("v"), "l": ps.last("v")})
@@ -279,8 +280,8 @@ def test_state_stays_small():
 
 
 def test_large_partitions_are_sent_in_parts(monkeypatch):
-    monkeypatch.setattr("pystream.spark.parcels.HELD_BYTES", 1000)
-    monkeypatch.setattr("pystream.spark.parcels.GATHER_ROWS", 20)
+    monkeypatch.setattr("pystream.spark.stream.parcels.HELD_BYTES", 1000)
+    monkeypatch.setattr("pystream.spark.stream.parcels.GATHER_ROWS", 20)
     s = stream(FIRST)
     rows = [row(i, position=i, k=i % 3, v=i) for i in range(100)]
     batches = [s._batch(rows[i : i + 10]) for i in range(0, 100, 10)]

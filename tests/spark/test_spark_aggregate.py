@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pytest
 
 import pystream as ps
+from pystream.data.sample import SCHEMAS, DataSet
 from pystream.queries import PAPER
-from pystream.sample import SCHEMAS, DataSet
 
 pytestmark = pytest.mark.spark
 
@@ -142,7 +142,7 @@ def test_one_heavy_key_and_empty_partitions(spark):
 
 
 def test_the_fewest_columns_cross():
-    from pystream.spark.columns import columns_used, order_columns  # noqa: PLC0415
+    from pystream.spark.rows.needed_columns import columns_used, order_columns  # noqa: PLC0415
 
     names = ["ts", "stream", "position", "k", "v", "w", *(f"c{i}" for i in range(500))]
     count = ps.Query(ps.Window(9), "k", {"n": ps.count(), "s": ps.sum("v", pc.field("c77") > 0)})

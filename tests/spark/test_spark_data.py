@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from pystream.cli import main
+from pystream.data.sample import DataSet
 from pystream.errors import PystreamError
-from pystream.sample import DataSet
 
 pytestmark = pytest.mark.spark
 

@@ -18,19 +18,21 @@ from hypothesis import strategies as st
 from pyarrow import fs
 
 import pystream as ps
+from pystream.data.sample import DataSet
 from pystream.errors import PystreamError
 from pystream.queries import PAPER
-from pystream.sample import DataSet
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark import aggregate_files, files, splits
-from pystream.spark import phases as spark_phases
-from pystream.spark.columns import order_columns
-from pystream.spark.formats import Piece
-from pystream.spark.listing import File, list_files
-from pystream.spark.phases import Phases, shard_labels
-from pystream.spark.types import result_schema
+from pystream.spark import aggregate_files
+from pystream.spark.files import file_source, file_tasks, splits
+from pystream.spark.files.formats import Piece
+from pystream.spark.files.listing import File, list_files
+from pystream.spark.rows import phases as spark_phases
+from pystream.spark.rows.needed_columns import order_columns
+from pystream.spark.rows.phases import Phases
+from pystream.spark.rows.shard_hash import shard_labels
+from pystream.spark.rows.spark_types import result_schema
 
 pytestmark = pytest.mark.spark
 
@@ -56,16 +58,16 @@ def rows_of(table: pa.Table, query: ps.Query) -> list[dict]:
 def here(query, path, tasks, *, way, shards=3, stream="stream", position="position", **options):
     """What the tasks do, one after the other, without Spark between them."""
     order = order_columns(query, stream, position)
-    source, pieces = files.look(query, path, order, options.get("format"), options.get("filesystem"))
+    source, pieces = file_source.look(query, path, order, options.get("format"), options.get("filesystem"))
     phases = Phases(query, source.schema, *(order[1:] or (None, None)))
     if way == "time":
         shared = splits.by_time(pieces, tasks, *phases.window)
         assert shared is not None
-        out = [b for task in task_batches(shared) for b in files.windows(phases, source, iter([task]))]
+        out = [b for task in task_batches(shared) for b in file_tasks.windows(phases, source, iter([task]))]
     else:
         shared = splits.by_size(pieces, tasks)
         labels = shard_labels(shards)
-        with mock.patch("pystream.spark.phases.task_number", count().__next__):
+        with mock.patch("pystream.spark.rows.phases.task_number", count().__next__):
             packed = [b for task in task_batches(shared) for b in phases.packed(source.rows(iter([task])), labels)]
         assert {i for b in packed for i in b.column("shard").to_pylist()} <= {*labels}
         out = [b for i in labels for b in phases.windows(b.filter(pc.field("shard") == i) for b in packed)]
@@ -73,7 +75,7 @@ def here(query, path, tasks, *, way, shards=3, stream="stream", position="positi
 
 
 def task_batches(shared):
-    return [files.task_table(shared).slice(i, 1).combine_chunks().to_batches()[0] for i in range(len(shared))]
+    return [file_tasks.task_table(shared).slice(i, 1).combine_chunks().to_batches()[0] for i in range(len(shared))]
 
 
 def store(folder, table, parts=4, row_group_size=100):
@@ -180,14 +182,14 @@ def test_tasks_together_give_all_windows(way, tasks, folder, want):
 
 def test_windows_come_on_the_way(folder):
     """A task does not read everything before it gives the first window."""
-    source, pieces = files.look(MIXED, folder, ["ts", "stream", "position"], None, None)
+    source, pieces = file_source.look(MIXED, folder, ["ts", "stream", "position"], None, None)
     read = []
     seen = mock.Mock(wraps=source, ts=source.ts)
     seen.rows_of = lambda part: (read.append(part) or batch for batch in source.rows_of(part))
     with mock.patch.object(splits, "BAND_BYTES", 1):
         tasks = task_batches(splits.by_time(pieces, 1, *MIXED.window.ticks(None)))
     phases = Phases(MIXED, source.schema, "stream", "position")
-    next(files.windows(phases, seen, iter(tasks)))
+    next(file_tasks.windows(phases, seen, iter(tasks)))
     assert len(read) < len(pieces) / 2
 
 
@@ -247,7 +249,7 @@ def test_files_as_streams(tmp_path, want):
         pq.write_table(table, tmp_path / f"{i}.parquet", row_group_size=100)
         with pa.ipc.new_file(tmp_path / f"{i}.arrow", table.schema) as writer:
             writer.write_table(table, max_chunksize=100)
-    places = {"stream": files.FILE, "position": files.ROW}
+    places = {"stream": file_source.FILE, "position": file_source.ROW}
     for ending, ways in (("parquet", ("time", "size")), ("arrow", ("size",))):
         for way in ways:
             assert rows_of(here(MIXED, f"{tmp_path}/*.{ending}", 3, way=way, **places), MIXED) == want
@@ -258,7 +260,7 @@ def test_another_file_system(folder, want):
     inside = fs.SubTreeFileSystem(str(folder.parent), fs.LocalFileSystem())
     for path in ("ec", "ec/*.parquet", ["ec/part-0.parquet", "ec/part-[1-3].parquet"]):
         assert rows_of(here(MIXED, path, 2, way="size", filesystem=inside), MIXED) == want
-    source, pieces = files.look(MIXED, "ec", order_columns(MIXED, "stream", "position"), None, inside)
+    source, pieces = file_source.look(MIXED, "ec", order_columns(MIXED, "stream", "position"), None, inside)
     rows = pickle.loads(pickle.dumps(source)).rows(iter(task_batches(splits.by_size(pieces, 1))))  # noqa: S301
     assert sum(batch.num_rows for batch in rows) == TUPLES
 
@@ -293,7 +295,7 @@ def test_types_go_together(tmp_path):
     pq.write_table(one, tmp_path / "1.parquet")
     pq.write_table(two, tmp_path / "2.parquet")
     query = ps.Query(ps.Window("5ms"), "k", {"s": ps.sum("v"), "m": ps.max("v")}, ts="t")
-    _, pieces = files.look(query, tmp_path, ["t"], None, None)
+    _, pieces = file_source.look(query, tmp_path, ["t"], None, None)
     assert [(p.low, p.high) for p in pieces] == [(None, None), (4_000, 5_000)]  # the first has milliseconds
     out = here(query, tmp_path, 2, way="size")
     assert [str(t) for t in out.schema.types] == ["timestamp[us, tz=UTC]", "string", "int64", "int64"]
@@ -321,7 +323,7 @@ def test_refused(folder, tmp_path):
 def test_files_that_change_after_they_were_listed(change, said, tmp_path):
     store(tmp_path, EC.block(0))
     order = order_columns(MIXED, "stream", "position")
-    source, pieces = files.look(MIXED, tmp_path, order, None, None)
+    source, pieces = file_source.look(MIXED, tmp_path, order, None, None)
     tasks = task_batches(splits.by_size(pieces, 1))
     target = tmp_path / "part-2.parquet"
     if change == "gone":
@@ -337,7 +339,7 @@ def test_files_that_change_after_they_were_listed(change, said, tmp_path):
 def test_a_file_that_changes_while_it_is_read(tmp_path):
     store(tmp_path, EC.block(0), parts=1)
     order = order_columns(MIXED, "stream", "position")
-    source, pieces = files.look(MIXED, tmp_path, order, None, None)
+    source, pieces = file_source.look(MIXED, tmp_path, order, None, None)
     rows = source.rows(iter(task_batches(splits.by_size(pieces, 1))))
     next(rows)
     os.utime(tmp_path / "part-0.parquet", ns=(1, 1))
@@ -352,7 +354,7 @@ def test_damaged_pages(tmp_path):
     damaged = bytearray(target.read_bytes())
     damaged[4:4000] = bytes(3996)
     target.write_bytes(damaged)
-    source, pieces = files.look(MIXED, tmp_path, order, None, None)
+    source, pieces = file_source.look(MIXED, tmp_path, order, None, None)
     with pytest.raises(PystreamError, match=r"part-0\.parquet: "):
         list(source.rows(iter(task_batches(splits.by_size(pieces, 1)))))
 
@@ -379,9 +381,9 @@ def test_gaps_between_windows(tmp_path):
 
 def test_statistics_that_lie(folder, monkeypatch):
     order = order_columns(MIXED, "stream", "position")
-    source, pieces = files.look(MIXED, folder, order, None, None)
+    source, pieces = file_source.look(MIXED, folder, order, None, None)
     tasks = task_batches(splits.by_size(pieces, 1))
-    monkeypatch.setattr("pystream.spark.formats._Bounds.of", lambda *_: (0, 1))
+    monkeypatch.setattr("pystream.spark.files.formats._Bounds.of", lambda *_: (0, 1))
     with pytest.raises(PystreamError, match=r"part-0\.parquet: rows from 0 to 99 have timestamps .* say 0 to 1"):
         list(source.rows(iter(tasks)))
 
@@ -389,7 +391,7 @@ def test_statistics_that_lie(folder, monkeypatch):
 def full(query, path) -> set[str]:
     """The columns of the result of which Spark is told that they have no nulls."""
     order = order_columns(query, "stream", "position")
-    source, _ = files.look(query, path, order, None, None)
+    source, _ = file_source.look(query, path, order, None, None)
     return {f.name for f in result_schema(query, source.schema) if not f.nullable}
 
 

@@ -18,8 +18,9 @@ from pystream.queries import PAPER
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark import aggregate_new_files, finish, new_files
-from pystream.spark.files import Source
+from pystream.spark import aggregate_new_files, finish
+from pystream.spark.files.file_source import Source
+from pystream.spark.stream import new_files
 
 pytestmark = pytest.mark.spark
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import pystream as ps
 from pystream.cli import main
+from pystream.data.sample import smart_meters
 from pystream.queries import PAPER
-from pystream.sample import smart_meters
 
 pytestmark = pytest.mark.spark
 
@@ -102,7 +102,7 @@ def parts_stay_apart(spark):
 @pytest.mark.usefixtures("parts_stay_apart")
 def test_the_parts_hold_the_rows_in_order(spark, tmp_path):
     """Several tasks write; their files in the order of names are the rows by window and key, null last."""
-    from pystream.spark.write import write_sorted  # noqa: PLC0415 - needs pyspark
+    from pystream.spark.data.write import write_sorted  # noqa: PLC0415 - needs pyspark
 
     frame = spark.range(1000).selectExpr(
         "id % 100 AS ts", "IF(id % 7 = 0, null, CAST(id % 7 AS string)) AS k", "id AS n"

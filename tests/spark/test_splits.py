@@ -6,9 +6,9 @@ import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pystream.spark import files, splits
-from pystream.spark.formats import Piece
-from pystream.spark.listing import File
+from pystream.spark.files import file_tasks, splits
+from pystream.spark.files.formats import Piece
+from pystream.spark.files.listing import File
 
 MAX = 2**63 - 1
 NUMBERS = st.sampled_from([1, 2, 3, 2**31, 2**62, 2**62 + 1, MAX - 1, MAX])
@@ -26,7 +26,7 @@ def test_every_row_is_read_by_the_task_of_its_window(spans, tasks, size, advance
     shared = splits.by_time(pieces, tasks, size, advance)
     if shared is None:
         return
-    files.task_table(shared)  # all numbers fit
+    file_tasks.task_table(shared)  # all numbers fit
     for piece in pieces:
         for ts in {piece.low, piece.high}:
             start = ts // advance * advance
@@ -36,4 +36,4 @@ def test_every_row_is_read_by_the_task_of_its_window(spans, tasks, size, advance
             assert piece in task.pieces
             (part,) = [part for part in task.parts() if piece.groups[0] in part.groups]
             rows = pa.record_batch({"ts": [ts]})
-            assert part.inside or files._between(rows, "ts", task.begin, task.reach).num_rows == 1
+            assert part.inside or file_tasks._between(rows, "ts", task.begin, task.reach).num_rows == 1

@@ -12,7 +12,8 @@ import pystream as ps
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark.phases import Phases, shard_labels
+from pystream.spark.rows.phases import Phases
+from pystream.spark.rows.shard_hash import shard_labels
 
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("ts", "k")])
 QUERY = ps.Query(ps.Window(10, 4), "k", {"n": ps.count()})
@@ -33,7 +34,7 @@ def shuffled() -> dict[int, list[Row]]:
     """What comes to each shard."""
     labels, come = shard_labels(SHARDS), {}
     for task in range(TASKS):
-        with mock.patch("pystream.spark.phases.task_number", return_value=task):
+        with mock.patch("pystream.spark.rows.phases.task_number", return_value=task):
             for batch in PHASES.packed(iter([rows_of(task)]), labels):
                 for row in batch.to_pylist():
                     come.setdefault(row.pop("shard"), []).append((task, row))

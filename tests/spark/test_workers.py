@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
-from pystream.spark import workers
+from pystream.spark import task_process
 
 
 class Thing:
@@ -30,8 +30,8 @@ def modules(monkeypatch):
     """The modules that `settle` sees, the test's own: threads of others may import some at any time."""
     gc.unfreeze()
     seen = {"a": types.ModuleType("a")}
-    monkeypatch.setattr(workers, "_known", 0)
-    monkeypatch.setattr(workers, "sys", types.SimpleNamespace(modules=seen))
+    monkeypatch.setattr(task_process, "_known", 0)
+    monkeypatch.setattr(task_process, "sys", types.SimpleNamespace(modules=seen))
     yield seen
     gc.unfreeze()
 
@@ -40,21 +40,21 @@ def test_the_collector_leaves_modules_alone(modules):
     """Once, and again when there are more modules."""
     before = Thing()
     assert is_watched(before)
-    workers.settle()
+    task_process.settle()
     assert not is_watched(before)
     assert not is_watched(modules["a"])
     modules["b"] = types.ModuleType("b")
     assert is_watched(modules["b"])
-    workers.settle()
+    task_process.settle()
     assert not is_watched(modules["b"])
 
 
 @pytest.mark.usefixtures("modules")
 def test_the_garbage_of_tasks_is_collected():
     """Not with every task, or their garbage would pile up where the collector does not look."""
-    workers.settle()
+    task_process.settle()
     for _ in range(3):
         garbage = weakref.ref(Thing())
-        workers.settle()
+        task_process.settle()
         gc.collect()
         assert garbage() is None

@@ -1,0 +1,41 @@
+"""The compiled extension: its functions, its numbers, and the names that Python gives them."""
+
+from __future__ import annotations
+
+from pystream._kinds import KINDS
+
+try:
+    from pystream._core import __file__ as library_path
+    from pystream._core import ffi, lib
+except ImportError as error:  # a source tree without a build
+    raise ImportError(
+        "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
+    ) from error
+
+ABI = 15
+if lib.PS_ABI != ABI:
+    raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
+
+#: How long one C call may wait before Python looks for signals such as Ctrl-C.
+WAIT_MS = 50
+
+#: How high the lists of T-Gate and W-Hive can be.
+LEVELS_MAX = lib.PS_LEVELS_MAX
+WINDOWS_MAX = lib.PS_WINDOWS_MAX
+
+DESIGNS = {
+    "mq": lib.PS_MQ,
+    "mq-lf": lib.PS_MQ_LF,
+    "tuml-sc": lib.PS_TUML_SC,
+    "tuml-mc": lib.PS_TUML_MC,
+    "wiml": lib.PS_WIML,
+    "sliced": lib.PS_SLICED,
+    "runs": lib.PS_RUNS,
+}
+FUNCTIONS = {name: getattr(lib, f"PS_{name.removesuffix('_udf').upper()}") for name in KINDS}
+TYPES = {
+    name: getattr(lib, f"PS_{name}")
+    for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
+}
+
+__all__ = ["ABI", "DESIGNS", "FUNCTIONS", "LEVELS_MAX", "TYPES", "WAIT_MS", "WINDOWS_MAX", "ffi", "lib", "library_path"]

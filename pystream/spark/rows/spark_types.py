@@ -1,0 +1,113 @@
+"""Arrow types on their way into Spark, which has fewer: no unsigned integers, microseconds only.
+
+A schema also says which columns have no nulls (`nullable`). Spark, told so, does not look for them: a third of the time
+that it needs to take a row in. Whoever looks at a result finds that its columns may have nulls all the same: a query
+has one schema, whatever is known of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pystream._engine.plan import Plan
+from pystream.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from pystream.query import Query
+
+    Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+#: The narrowest type of Spark's that holds every value, as Spark's own parquet reader has it.
+_WIDER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def spark_type(type: pa.DataType) -> pa.DataType:
+    """The Arrow type in which Spark takes values of this one."""
+    if pa.types.is_dictionary(type):
+        return spark_type(type.value_type)
+    if pa.types.is_timestamp(type):
+        return pa.timestamp("us", None if type.tz is None else "UTC")
+    if pa.types.is_duration(type):
+        return pa.duration("us")
+    if pa.types.is_time(type):
+        return pa.time64("ns")
+    return _WIDER.get(type, type)
+
+
+def spark_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema in Spark's types."""
+    return pa.schema([pa.field(f.name, spark_type(f.type), f.nullable) for f in schema])
+
+
+def result_schema(query: Query, schema: pa.Schema) -> StructType:
+    """The columns of the result, for rows of this schema, as Spark wants to be told."""
+    untyped = [n for n, a in query.aggregates.items() if a.function == "udf" and a.type is None]
+    if untyped:
+        raise ValueError(f"Spark must know all types beforehand: say udf(..., type=...) for {untyped[0]}")
+    out = Plan(query, schema).out_schema
+    full = _never_null(query, schema)
+    return from_arrow_schema(spark_schema(pa.schema([f.with_nullable(f.name not in full) for f in out])))
+
+
+def results(frame: DataFrame, task: Task, query: Query, schema: pa.Schema) -> DataFrame:
+    """The result, from tasks that give its batches; they are made of rows of this schema."""
+    told = result_schema(query, schema)
+    rows, names = frame.mapInArrow(task, told), told.names
+    if len({name.lower() for name in names}) < len(names):  # Spark takes "n" and "N" for one name
+        names = [str(i) for i in range(len(names))]
+        rows = rows.toDF(*names)
+    columns = zip(names, told.names, strict=True)
+    # Text, because a call for every part of it takes the driver five times as long, which small queries feel.
+    return rows.selectExpr(
+        *(f"CASE WHEN false THEN null ELSE {_quoted(n)} END AS {_quoted(name)}" for n, name in columns)
+    )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _never_null(query: Query, schema: pa.Schema) -> set[str]:
+    """The columns of the result without nulls: there is a row only for a window and key with tuples."""
+    keys = {name for name in query.key if not schema.field(name).nullable}
+    aggregates = {
+        name
+        for name, a in query.aggregates.items()
+        if a.function == "count" or (a.function != "udf" and a.where is None and not schema.field(a.column).nullable)
+    }
+    return {"ts"} | keys | aggregates
+
+
+def to_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch in Spark's types; a value that has none there is refused."""
+    schema = spark_schema(batch.schema)
+    arrays = [_cast(c, f) for c, f in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
+    if array.type == field.type:
+        return array
+    try:
+        return array.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"column {field.name!r} of type {array.type} does not fit Spark's: {error}") from error
