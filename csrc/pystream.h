@@ -286,8 +286,8 @@ ps_code ps_operator_save_slices(ps_operator *op, struct ArrowArray *out, int64_t
    columns, widened as in output. */
 ps_code ps_operator_save_pending(ps_operator *op, int32_t input, struct ArrowArray *out);
 
-/* While paused, into an operator that has been given nothing: the first three columns of ps_operator_save_windows and
-   of ps_operator_save_slices, without nulls; a window's row becomes its number. PS_CORRUPT: the row is in fault, that of a slice
+/* While paused, into an operator that has been given nothing: the first three columns of save_windows and of
+   save_slices, without nulls; a window's row becomes its number. PS_CORRUPT: the row is in fault, that of a slice
    counted on from the windows; then the operator must be freed. */
 ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, const struct ArrowArray *slices,
                                  int64_t start_next, ps_fault *fault);

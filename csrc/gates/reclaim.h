@@ -11,17 +11,12 @@
  *
  * Roles       each input's thread: reclaim_enter, reclaim_leave around its searches. Each reader's thread counts the
  *             nodes it has left: reclaim_count. Reader 0 also calls reclaim_advance.
- * Invariants
- *   I1  front, every reader's head, and every pointer an input holds inside a call lead to nodes that are not freed
- *   I2  from front on, each level is ascending and part of the level below
- *   I3  nothing is inserted before a reader's head
- *   I4  front is of full height and linked on all levels
- * Guarantees
- *   G1  no node is freed while anybody can reach it, and none twice
- *   G2  active_enter / front_read and front_move / active_read are sequentially consistent: one of the two sees the
- *       other
- *   G3  what lies before front is freed once the calls of that moment have ended: an input between two calls holds
- *       nothing, however long
+ * Invariants  I1 front, every reader's head, and every pointer an input holds inside a call lead to nodes that are not
+ *             freed; I2 from front on, each level is ascending and part of the level below; I3 nothing is inserted
+ *             before a reader's head; I4 front is of full height and linked on all levels.
+ * Guarantees  G1 no node is freed while anybody can reach it, and none twice. G2 active_enter / front_read and
+ * front_move / active_read are sequentially consistent: one of the two sees the other. G3 what lies before front goes
+ *             once the calls of that moment have ended: an input between two calls holds nothing, however long.
  * Progress    all calls are wait-free.
  *
  * May run together: everything, but for two calls of the same input or the same reader.

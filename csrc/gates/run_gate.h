@@ -3,9 +3,9 @@
  *
  * Ours, not in the paper; spec/RunGate.tla is the text to read first, and the labels there are the AT(...) here.
  *
- * Roles    each input has one thread at a time (insert_run, heartbeat, close), each reader one (the three functions
- *          run_gate_get_next_ready_...). Calls of different inputs and readers may all run together. Every reader gets
- *          every tuple.
+ * Roles    each input has one thread at a time (insert_run, heartbeat, close), each reader one (get_next_ready_run,
+ * get_next_ready_tuple, get_next_ready_block). Calls of different inputs and readers may all run together. Every reader
+ * gets every tuple.
  *
  *              insert_run  heartbeat  close  get of this reader  get of another
  *   same input     1           1        1           yes               yes          (1: one at a time)

@@ -17,24 +17,17 @@
  *
  * Roles       one thread per input: insert, heartbeat, close. One thread per reader: get, position, waits_for. Reader 0
  *             also frees what all readers have passed.
- * Invariants
- *   I1  every level ascends in the key
- *   I2  every level is a sublist of the one below
- *   I3  a linked node stays linked until all readers have passed it
- *   I4  no head is past written[k], for any k
- *   I5  a reader that may leave finds a node, and the same one however long it waits
- *   I6  hint[l] is of a node linked on level l, not after what the input inserts next, and followed only if it is
- *       behind reclaim's front
- *   I7  a head on a close marker: every input is closed and this reader has had everything
- * Guarantees
- *   G1  linearizable to spec/ReadyOrder.tla: insert, heartbeat and close at insert_publish, get with a tuple at its
- *       last next_read_next, get with nothing at next_read_written
- *   G2  who sees a node sees its fields (link_swap, link_read)
- *   G3  `written` is stored after the links (written_publish) and loaded before next (written_read): who sees it move
- *       finds the node
- * Progress    inserts are lock-free, gets are wait-free: two reads, and two more for each marker on the way.
- * Memory      no allocation per tuple (slab.h). What all readers have passed is freed, whatever idle inputs do
- *             (reclaim.h); what a reader has not passed is held.
+ * Invariants  I1 every level ascends in the key; I2 every level is a sublist of the one below; I3 a linked node stays
+ *             linked until all readers have passed it; I4 no head is past written[k], for any k; I5 a reader that may
+ *             leave finds a node, and the same one however long it waits; I6 hint[l] is of a node linked on level l,
+ * not after what the input inserts next, and followed only if it is behind reclaim's front; I7 a head on a close
+ *             marker: every input is closed and this reader has had everything.
+ * Guarantees  G1 linearizable to spec/ReadyOrder.tla: insert, heartbeat and close at insert_publish, get with a tuple
+ * at its last next_read_next, get with nothing at next_read_written. G2 who sees a node sees its fields (link_swap,
+ * link_read). G3 `written` is stored after the links (written_publish) and loaded before next (written_read): who sees
+ * it move finds the node. Progress    inserts are lock-free, gets are wait-free: two reads, and two more for each
+ * marker on the way. Memory      no allocation per tuple (slab.h). What all readers have passed is freed, whatever idle
+ * inputs do (reclaim.h); what a reader has not passed is held.
  *
  * May run together:        insert/heartbeat/close   get/position/waits_for   free
  *   insert, same input               no                       yes             no

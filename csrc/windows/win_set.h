@@ -18,10 +18,9 @@
  * Memory. Windows and states come from blocks that belong to one thread and one winset each and go with the winset:
  * no allocation per window, and states of different threads do not share cache lines.
  *
- * Roles       updaters, each with a thread number of its own: win_set_find, win_set_find_or_insert, win_set_lane,
- *             win_set_state_new, win_set_state_return, all of these together. One reader: win_set_output,
- *             win_set_is_empty, win_set_free; only when no updater adds any more, that is, when every thread of the
- *             W-Hive has published a position behind the winset.
+ * Roles       updaters, each with a thread number of its own: find, find_or_insert, lane, state_new, state_return, all
+ * of these together. One reader: output, count, is_empty, free; only when no updater adds any more (W-Hive says when:
+ * every thread has published a position behind the winset).
  *
  *                 find  find_or_insert  lane, state_*  output  free
  *   updater        yes        yes           yes          no     no     yes: runs together with all other updaters
