@@ -1,4 +1,4 @@
-/* base.h - what every source file includes first: standard types, the public header, memory, small arithmetic. */
+/* base.h - included first by every source file: standard types, the public header, memory, small arithmetic. */
 #pragma once
 
 #include <assert.h>
@@ -9,12 +9,12 @@
 
 #include "pystream.h"
 
-#ifdef PYSTREAM_MODEL /* a broken assertion is a verdict there, not the end of the process */
+#ifdef PYSTREAM_MODEL /* a failed assertion is a verdict there, it does not end the process */
 _Noreturn void model_assertion(const char *claim, const char *file, int line);
 #undef assert
 #define assert(claim) ((claim) ? (void)0 : model_assertion(#claim, __FILE__, __LINE__))
 
-#include <pthread.h> /* threads are the model's there, and so are the locks between them */
+#include <pthread.h> /* the model provides threads and locks */
 int model_lock(pthread_mutex_t *m, const char *file, int line);
 int model_unlock(pthread_mutex_t *m);
 int model_sleep(pthread_cond_t *c, pthread_mutex_t *m, bool limited, const char *file, int line);
@@ -30,34 +30,33 @@ int model_rouse(pthread_cond_t *c, bool all);
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
-/* A size, first value of a counter or width that results do not depend on: as users have it, and as small as it can be,
-   so that tests on a build with PYSTREAM_SMALL meet its borders and wraps all the time. Every such constant is written
-   this way (tests/test_builds.py). */
+/* A size, first value of a counter or width that results do not depend on: the usual value, and the smallest possible
+   one for builds with PYSTREAM_SMALL, in which tests reach borders and wraps all the time. Every such constant is
+   written this way (tests/test_builds.py). */
 #ifdef PYSTREAM_SMALL
 #define SIZED(usual, least) (least)
 #else
 #define SIZED(usual, least) (usual)
 #endif
 
-/* Memory. All allocations of csrc go through these, so that tests can count what is alive and make any of them fail.
-   NULL on failure; resizing that fails leaves the old block valid. */
+/* Memory. All allocations of csrc use these, so that tests can count live blocks and make any allocation fail. NULL on
+   failure; a failed resize leaves the old block valid. */
 void *memory_new(size_t bytes); /* zeroed */
 void *memory_resize(void *block, size_t bytes);
 void memory_free(void *block);
 
-/* Room for one more element in a growing array: doubles the capacity. False when out of memory; the array is unchanged.
- */
+/* Makes room for `needed` elements in a growing array: doubles the capacity. False: out of memory, array unchanged. */
 bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element);
 
-/* The same for arrays that are filled from their beginning and may be huge. Touching new memory costs more than
-   filling it: those of MEMORY_LARGE_FROM bytes and more get large pages where the system has them, and memory that
-   others gave back. `bytes` is the capacity. */
+/* The same for arrays that are filled from the start and may be huge. Touching new memory costs more than filling it:
+   arrays of MEMORY_LARGE_FROM bytes and more get large pages where the system has them, and memory freed before.
+   `bytes` is the capacity. */
 #define MEMORY_LARGE ((size_t)SIZED(2048, 64) << 10)            /* a large page; a multiple of any system's page */
-#define MEMORY_LARGE_FROM SIZED(MEMORY_LARGE / 4, (size_t)1024) /* below it, mapping would take most of the time */
+#define MEMORY_LARGE_FROM SIZED(MEMORY_LARGE / 4, (size_t)1024) /* below it, mapping would dominate */
 bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t element);
 void memory_free_large(void *array, size_t bytes);
 
-/* The finalizer of splitmix64 by Steele, Lea and Flood: every input bit reaches every output bit. */
+/* The finalizer of splitmix64 by Steele, Lea and Flood: every input bit affects every output bit. */
 static inline uint64_t hash_mix(uint64_t x) {
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9u;

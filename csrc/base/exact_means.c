@@ -11,11 +11,11 @@ _Static_assert(EXACT_MEANS % LANES == 0, "blocks are made of whole vectors");
 #define ALL(x) ((words){x, x, x, x})
 #define REALS(x) ((reals){x, x, x, x})
 
-/* Integers in the place of a fraction: below 2^52, and between -2^51 and 2^51. */
+/* Integers as the fraction of a double: below 2^52, and between -2^51 and 2^51. */
 #define AT_52 UINT64_C(0x4330000000000000)
 #define AT_51 UINT64_C(0x4338000000000000)
 
-/* Four means; bits in a lane of *open: it is not decided. */
+/* Four means; a lane of *open is not 0 where the mean is not decided. */
 __attribute__((always_inline)) static inline void means(const exact_means_block *b, int64_t at, reals *out,
                                                         words *open) {
   words low = *(const words *)(const void *)&b->low[at], high = *(const words *)(const void *)&b->high[at];
@@ -33,7 +33,7 @@ __attribute__((always_inline)) static inline void means(const exact_means_block 
   *open = ((words)one ^ (words)other) | small | large;
 }
 
-/* Decides what is open. */
+/* Computes the means that are not decided. */
 static void decide(const exact_means_block *b, int64_t count, const uint64_t *open, double *out) {
   for (int64_t i = 0; i < count; i++) {
     int128 sum = (int128)((uint128)b->high[i] << 64 | b->low[i]);
@@ -53,7 +53,7 @@ __attribute__((always_inline)) static inline void all_means(const exact_means_bl
 }
 
 #if defined(__x86_64__) && !defined(__AVX2__)
-/* Twice as fast, on processors that have it. */
+/* Twice as fast, on processors that have AVX2. */
 __attribute__((target("avx2"))) static void all_means_avx2(const exact_means_block *b, int64_t count, double *out) {
   all_means(b, count, out);
 }
@@ -75,7 +75,7 @@ void exact_means(exact_means_block *b, int64_t count, double *out) {
     return;
   }
   double all[EXACT_MEANS] = {0};
-  for (int64_t at = count; at % LANES != 0; at++) { /* the last vector is whole */
+  for (int64_t at = count; at % LANES != 0; at++) { /* fill up the last vector */
     b->low[at] = 0;
     b->high[at] = UINT64_C(1) << 20;
     b->n[at] = 1;

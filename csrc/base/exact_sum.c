@@ -71,7 +71,7 @@ static bool add_special(ps_exact_sum *sum, double x) {
   return true;
 }
 
-/* Adds to the narrow sum; when that overflows, its old value moves to the wide one first. */
+/* Adds to the narrow sum; on overflow, its old value first moves to the wide one. */
 static bool add_narrow(ps_exact_sum *sum, int128 x) {
   int128 total;
   if (__builtin_add_overflow(sum->narrow, x, &total)) {
@@ -83,7 +83,7 @@ static bool add_narrow(ps_exact_sum *sum, int128 x) {
   return true;
 }
 
-/* Whether the narrow sum can take the value, and how many of its units it is. */
+/* The value in units of the narrow sum; false: it does not fit. */
 static bool narrow_units(parts p, int128 *units) {
   int shift = p.pos - EXACT_SUM_NARROW_BIT;
   if (shift < 0 || shift > EXACT_SUM_SHIFT_MAX) return false;
@@ -122,7 +122,7 @@ bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other) {
   return true;
 }
 
-/* The lowest narrow sum has no negative in 128 bits: its magnitude goes to the wide one. */
+/* The lowest narrow sum has no negative in 128 bits: its magnitude is added to the wide one. */
 static bool subtract_narrow(ps_exact_sum *sum, int128 x) {
   uint128 lowest = (uint128)1 << 127;
   if ((uint128)x != lowest) return add_narrow(sum, -x);
@@ -144,7 +144,7 @@ bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other) {
 
 /* ---- rounding ---- */
 
-/* The value of a wide sum, or of its quotient, with 64 bits more below the unit: limbs of 2^-1138. */
+/* The value of a wide sum, or its quotient, with 64 bits more below the unit: limbs in units of 2^-1138. */
 #define FINE_LIMBS (EXACT_SUM_LIMBS + 1)
 #define FINE_BIT (1074 + 64)
 
@@ -166,7 +166,7 @@ static fine fine_of(exact_sum_wide w) {
 }
 
 /* Limb by limb; n < 2^63. The last remainder can be dropped: a tie times n is a multiple of 2^-1075, as the sum is, so
-   a mean beside a tie is 2^-1138 or more away from it, and those bits are here. */
+   a mean next to a tie differs from it by 2^-1138 or more, and those bits are here. */
 static void fine_divide(fine *f, uint64_t n) {
   uint64_t rest = 0;
   for (int i = FINE_LIMBS - 1; i >= 0; i--) {
@@ -211,7 +211,7 @@ static double fine_round(const fine *f) {
   return f->negative ? -magnitude : magnitude;
 }
 
-/* Whether NaN or an infinity decides the value alone. */
+/* Whether NaN or an infinity alone determines the value. */
 static bool is_special(const exact_sum_wide *w, double *value) {
   *value = w->nan || (w->plus_inf && w->minus_inf) ? (double)NAN : (double)(w->plus_inf ? INFINITY : -INFINITY);
   return w->nan || w->plus_inf || w->minus_inf;

@@ -1,14 +1,13 @@
 /*
- * exact_sum.h - the exact sum of doubles, rounded once, whatever the order.
+ * exact_sum.h - the exact sum of doubles, rounded once, independent of the order.
  *
  * A double is m * 2^e with a 53-bit integer m, so every sum of doubles is an integer multiple of 2^-1074. We keep that
- * integer: adding integers is associative and commutative, hence the result does not depend on the order in which
- * values or partial sums arrive, and rounding it once gives the double nearest to the true sum (what math.fsum
- * returns).
+ * integer. Adding integers is associative and commutative, hence the result does not depend on the order of values or
+ * partial sums, and rounding it once gives the double nearest to the true sum (as math.fsum does).
  *
- *   narrow   one 128-bit integer counting units of 2^-80: takes values with 2^-28 <= |x| < 2^45 (and zero) in one add
- *   wide     allocated when a value or the narrow sum does not fit: 35 limbs of 64 bits counting units of 2^-1074,
- *            and how many NaN, +inf and -inf were seen
+ *   narrow   one 128-bit integer in units of 2^-80: takes values with 2^-28 <= |x| < 2^45 (and zero) in one add
+ *   wide     allocated when a value or the narrow sum does not fit: 35 limbs of 64 bits in units of 2^-1074, and
+ *            counts of NaN, +inf and -inf
  *
  *   value = narrow * 2^-80 + wide * 2^-1074
  *
@@ -28,27 +27,27 @@ typedef struct {
 
 struct ps_exact_sum {
   int128 narrow;
-  exact_sum_wide *wide; /* NULL while not needed; all zero bytes is an empty sum */
-  int64_t n;            /* the owner's: how many values it counts; it lies where padding would be */
+  exact_sum_wide *wide; /* NULL while not needed; all zero bytes are an empty sum */
+  int64_t n;            /* the owner's count of values; stored here because it would be padding */
 };
 
 /* 2^63 values of the largest exponent (2^1024) and the sign must fit above the unit 2^-1074. */
 _Static_assert(EXACT_SUM_LIMBS * 64 >= 1074 + 1024 + 63 + 1, "a sum of 2^63 doubles must not overflow the wide limbs");
 
-#define EXACT_SUM_NARROW_UNIT 80                            /* the narrow sum counts 2^-80 */
-#define EXACT_SUM_NARROW_BIT (1074 - EXACT_SUM_NARROW_UNIT) /* where the narrow unit lies in the wide sum */
-#define EXACT_SUM_SHIFT_MAX 72                              /* m < 2^53, so m << 72 stays below 2^125 */
+#define EXACT_SUM_NARROW_UNIT 80                            /* the narrow sum is in units of 2^-80 */
+#define EXACT_SUM_NARROW_BIT (1074 - EXACT_SUM_NARROW_UNIT) /* bit of the wide sum that is the narrow unit */
+#define EXACT_SUM_SHIFT_MAX 72                              /* m < 2^53, so m << 72 is below 2^125 */
 
-/* All of these: false when out of memory; the sum is then unchanged. */
-bool exact_sum_add_rare(ps_exact_sum *sum, double x); /* whatever the value */
+/* All of these return false when out of memory; the sum is then unchanged. */
+bool exact_sum_add_rare(ps_exact_sum *sum, double x); /* for any value */
 bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other);
-/* Allocates what adding x would need, so that exact_sum_add(sum, x) cannot fail; the sum's value stays. */
+/* Allocates what exact_sum_add(sum, x) needs, so that it cannot fail; the value of the sum does not change. */
 bool exact_sum_reserve(ps_exact_sum *sum, double x);
-bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other); /* takes back a combine */
+bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other); /* undoes a combine */
 
-/* A normal double within the narrow range as units of the narrow sum; false: it is not, whatever is in *units then. The
-   mantissa is shifted by a multiplication, because processors are slow in shifting 128 bits by a variable number: the
-   one factor takes 62 bits of the shift at most, the other one the ten that may be left. */
+/* A normal double in the narrow range, in units of the narrow sum. False: it is not, and *units is undefined. Shifts
+   the mantissa by multiplications, because processors are slow in shifting 128 bits by a variable number: one factor
+   takes at most 62 bits of the shift, the other one the remaining ten. */
 static inline bool exact_sum_units(uint64_t bits, int128 *units) {
   uint64_t shift = (bits >> 52 & 0x7ff) - 1 - EXACT_SUM_NARROW_BIT; /* below the range: wraps to a large number */
   uint64_t m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52, sign = 0 - (bits >> 63);
@@ -58,7 +57,7 @@ static inline bool exact_sum_units(uint64_t bits, int128 *units) {
   return shift <= EXACT_SUM_SHIFT_MAX;
 }
 
-/* The common case in line, because it is the inner loop of every float sum. False: it is not; nothing has changed. */
+/* The common case, inline, because it is the inner loop of every float sum. False: it is another, nothing changed. */
 static inline bool exact_sum_add_narrow(ps_exact_sum *sum, uint64_t bits) {
   int128 units, total;
   if (__builtin_expect(!exact_sum_units(bits, &units), 0)) return false;
@@ -73,16 +72,16 @@ static inline bool exact_sum_add(ps_exact_sum *sum, double x) {
   return __builtin_expect(exact_sum_add_narrow(sum, bits), 1) || exact_sum_add_rare(sum, x);
 }
 
-/* A narrow sum of 67 to 116 bits, rounded: once, by the addition of its halves, which are doubles without rounding. Of
-   the lower half 53 bits are enough, if the last one says whether anything is below them: it lies two places or more
-   below those that the sum keeps. */
+/* Rounds a narrow sum of 67 to 116 bits: once, in the addition of its halves, which are exact doubles. 53 bits of the
+   lower half are enough, if the last one is set when anything is below it: that bit is at least two places below those
+   that the result keeps. */
 static inline double exact_sum_halves_round(int64_t high, uint64_t low) {
   int64_t lower = (int64_t)(low >> 11 | ((low & 0x7ff) != 0));
   return (double)high * 0x1p-16 + (double)lower * 0x1p-69;
 }
 
-/* Any narrow sum, rounded: if not so, once by the conversion of its upper 63 bits, the last of which says whether
-   anything is below them; the unit is a power of two. */
+/* Rounds any narrow sum: if it is not one of those, once in the conversion of its upper 63 bits, the last of which is
+   set when anything is below it; the unit is a power of two. */
 static inline double exact_sum_narrow_round(int128 narrow) {
   int64_t half = (int64_t)(narrow >> 64), far = INT64_C(1) << 52;
   if (__builtin_expect((half >= 4 && half < far) || (half < -4 && half > -far), 1)) {
@@ -91,7 +90,7 @@ static inline double exact_sum_narrow_round(int128 narrow) {
   uint128 magnitude = narrow < 0 ? -(uint128)narrow : (uint128)narrow;
   uint64_t high = (uint64_t)(magnitude >> 64), low = (uint64_t)magnitude;
   if (high == 0) return (double)narrow * 0x1p-80;
-  int shift = __builtin_clzll(high); /* 0: only the lowest number of all */
+  int shift = __builtin_clzll(high); /* 0: only for the lowest number of all */
   uint64_t top = high << shift | low >> 1 >> (63 - shift), below = low << shift;
   double x = (double)(int64_t)(top >> 1 | (top & 1) | (below != 0));
   uint64_t scale = (uint64_t)(1023 + 65 - shift - EXACT_SUM_NARROW_UNIT) << 52;
@@ -100,17 +99,17 @@ static inline double exact_sum_narrow_round(int128 narrow) {
   return narrow < 0 ? -x * unit : x * unit;
 }
 
-/* sum / n * 2^unit, rounded once; n > 0, and the result must be no subnormal (|unit| < 800). The dividend is shifted to
-   127 bits and n to 64, so one division of 128 by 64 bits gives a quotient of 63 or 64. A double keeps 53 of them; of
-   the others it matters only whether they are above, at or below a half: the last bit kept here says whether anything
-   is below it. */
+/* sum / n * 2^unit, rounded once; n > 0, and the result must not be subnormal (|unit| < 800). The dividend is shifted
+   to 127 bits and n to 64, so one division of 128 by 64 bits gives a quotient of 63 or 64 bits. A double keeps 53; of
+   the others it matters only whether they are above, at or below a half: the last bit kept here is set when anything is
+   below it. */
 static inline double exact_mean(int128 sum, int64_t n, int unit) {
   if (sum == 0) return 0.0;
   uint128 magnitude = sum < 0 ? -(uint128)sum : (uint128)sum;
   uint64_t high = (uint64_t)(magnitude >> 64);
   int zeros = high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)magnitude),
       scale = __builtin_clzll((uint64_t)n);
-  uint128 dividend = magnitude << zeros >> 1; /* exact: with no zero it is 2^127 */
+  uint128 dividend = magnitude << zeros >> 1; /* exact: if zeros is 0, magnitude is 2^127 */
   uint64_t divisor = (uint64_t)n << scale, quotient = (uint64_t)(dividend / divisor);
   bool rest = (uint64_t)dividend != quotient * divisor; /* the remainder is below 2^64 */
   double x = (double)(int64_t)(quotient >> 1 | (quotient & 1) | rest);
@@ -122,4 +121,4 @@ static inline double exact_mean(int128 sum, int64_t n, int unit) {
 
 double exact_sum_round(const ps_exact_sum *sum);
 double exact_sum_mean(const ps_exact_sum *sum, int64_t n); /* the nearest double to sum / n; n > 0 */
-void exact_sum_clear(ps_exact_sum *sum);                   /* frees what it holds; it is an empty sum again */
+void exact_sum_clear(ps_exact_sum *sum);                   /* frees its memory and makes it empty */

@@ -11,15 +11,14 @@ hash_secrets hash_secret;
 #ifdef PYSTREAM_MODEL
 static uint64_t seed_of_process(void) { return 0; }
 #else
-/* The text of a fixed seed, as a number. */
+/* A fixed seed from text. */
 static uint64_t text_seed(const char *text) {
   uint64_t seed = 0;
   for (; *text; text++) seed = hash_mix(seed ^ (uint8_t)*text) + 1;
   return seed;
 }
 
-/* From the system; where it has none to give, which only happens on kernels of long ago, from what varies between
-   processes. */
+/* From the system; if that has none (only very old kernels), from what varies between processes. */
 static uint64_t random_seed(void) {
   uint64_t seed[2] = {0};
   if (getentropy(seed, sizeof seed) == 0) return seed[0] ^ hash_mix(seed[1]);
@@ -30,12 +29,12 @@ static uint64_t random_seed(void) {
 }
 
 static uint64_t seed_of_process(void) {
-  const char *fixed = getenv("PYSTREAM_HASH_SEED"); /* NOLINT(concurrency-mt-unsafe): nobody changes it while loading */
+  const char *fixed = getenv("PYSTREAM_HASH_SEED"); /* NOLINT(concurrency-mt-unsafe): constant while loading */
   return fixed && *fixed ? text_seed(fixed) : random_seed();
 }
 #endif
 
-/* The first table may be made by any thread: the seed is there before. */
+/* Runs on load: any thread may make the first table. */
 /* NOLINTNEXTLINE(clang-diagnostic-global-constructors) */
 __attribute__((constructor)) static void choose_secrets(void) {
   uint64_t seed = seed_of_process(),

@@ -1,13 +1,13 @@
 /*
- * hash.h - the hash of all tables that hold what users send: keys, and the slices of a fold.
+ * hash.h - the hash function of all tables with users' data: keys, and the slices of a fold.
  *
- * Seeded with random bits once per process, so that nobody who knows this code can choose keys that meet in one slot.
+ * Seeded with random bits once per process, so that knowing this code does not allow choosing keys that collide.
  * Nothing that leaves the process depends on the seed: no order of rows, no bytes of a parcel. PYSTREAM_HASH_SEED (any
- * text) fixes it for tests; in the model build it is fixed, so that explorations repeat.
+ * text) fixes it for tests; in the model build it is fixed, so that explorations are repeatable.
  *
  * A step multiplies two words and folds the 128 bits of the product: each half of it depends on all bits of the word
- * through a factor that is not known, so no difference between two words gives a known difference between their
- * hashes. The second step spreads what the first leaves weak in the low bits.
+ * through an unknown factor, so no difference between two words gives a known difference between their hashes. The
+ * second step spreads what the first leaves weak in the low bits.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ static inline uint64_t hash_fold(uint64_t a, uint64_t b) {
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Of a number whose bits all matter. */
+/* For a word all of whose bits matter. */
 static inline uint64_t hash_word(uint64_t x) {
   uint64_t h = hash_fold(x ^ hash_secret.begin, hash_secret.factor);
   return hash_fold(h ^ hash_secret.middle, hash_secret.last);

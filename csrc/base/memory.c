@@ -1,5 +1,5 @@
 /* memory.c - counted allocation with a switch that makes it fail, for tests of every out-of-memory path; and large
-   blocks, some of which are kept for the next who needs one. */
+   blocks, some of which are kept for reuse. */
 #include "base/memory.h"
 
 #include <pthread.h>
@@ -8,8 +8,8 @@
 #include "base/poison.h"
 
 static ps_counter live;
-static ps_counter fail_from; /* the number of the first allocation that fails; 0: none does */
-static ps_counter made;      /* allocations since that was set */
+static ps_counter fail_from; /* number of the first allocation that fails; 0: none */
+static ps_counter made;      /* allocations since fail_from was set */
 static _Thread_local ps_counter *account;
 
 /* ---- accounts ---- */
@@ -58,7 +58,7 @@ void memory_free(void *block) {
 
 #define GROWN_FIRST SIZED(16, 1) /* elements */
 
-/* The capacity to grow to; 0: there is none. */
+/* The capacity to grow to; 0: overflow. */
 static int64_t grown(int64_t capacity, int64_t needed, size_t element) {
   int64_t wanted = capacity < GROWN_FIRST ? GROWN_FIRST : capacity;
   while (wanted < needed) {
@@ -84,8 +84,8 @@ bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element
 #define KEPT_MAX SIZED(32, 1)
 #define KEPT_BYTES SIZED((size_t)64 << 20, MEMORY_LARGE)
 
-/* Blocks that were given back: their pages are mapped, so that nobody has to clear them again. Whoever finds the lock
-   taken does without, so that a fork at a bad moment does no harm. */
+/* Freed blocks for reuse: their pages are mapped and need no clearing. A thread that finds the lock taken does without,
+   so that a fork meanwhile does no harm. */
 static struct {
   pthread_mutex_t lock;
   size_t bytes;
@@ -94,8 +94,8 @@ static struct {
   size_t size[KEPT_MAX];
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Of an array of so many bytes: whether it is a large block. No array is between MEMORY_LARGE_FROM and a whole large
-   page, but for what is left of a page that elements do not fill. */
+/* Whether an array of `bytes` bytes is a large block. No array is between MEMORY_LARGE_FROM and one large page, except
+   by the rest of a page that elements do not fill. */
 static bool is_large(size_t bytes) { return bytes >= MEMORY_LARGE_FROM; }
 
 static size_t whole(size_t bytes) { return (bytes + MEMORY_LARGE - 1) / MEMORY_LARGE * MEMORY_LARGE; }
@@ -127,7 +127,7 @@ static bool kept_give(void *block, size_t size) {
   return room;
 }
 
-/* Memory from the system that begins where a large page does. */
+/* Memory from the system, aligned to a large page. */
 static void *map(size_t size) {
   uint8_t *block = mmap(NULL, size + MEMORY_LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED) return NULL;
@@ -135,7 +135,7 @@ static void *map(size_t size) {
   if (before) munmap(block, before);
   munmap(block + before + size, MEMORY_LARGE - before);
 #ifdef MADV_HUGEPAGE
-  madvise(block + before, size, MADV_HUGEPAGE); /* a wish: nothing is lost if it is not granted */
+  madvise(block + before, size, MADV_HUGEPAGE); /* only advice: it may fail */
 #endif
   return block + before;
 }
@@ -163,7 +163,7 @@ bool memory_grow_large(void **array, int64_t *capacity, int64_t needed, size_t e
   int64_t wanted = grown(*capacity, needed, element);
   if (wanted == 0) return false;
   if (!is_large((size_t)wanted * element)) return memory_grow(array, capacity, needed, element);
-  if ((size_t)wanted * element < MEMORY_LARGE) wanted = (int64_t)(MEMORY_LARGE / element); /* it would soon be there */
+  if ((size_t)wanted * element < MEMORY_LARGE) wanted = (int64_t)(MEMORY_LARGE / element); /* soon needed anyway */
   void *bigger = large_new((size_t)wanted * element);
   if (!bigger) return false;
   if (*array) memcpy(bigger, *array, (size_t)*capacity * element);

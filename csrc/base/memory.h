@@ -1,18 +1,18 @@
 /*
- * memory.h - whose memory it is: bytes are counted where they are taken and given back.
+ * memory.h - accounts: bytes are counted where they are allocated and freed.
  *
- * Whatever is taken for an operator is given back for it, but seldom by the thread that took it. So a thread enters an
- * account before it works for an operator, and what it takes and gives back meanwhile is counted there. An operator has
- * several accounts, one for each of those who work for it at the same time; only their sum means something.
+ * What is allocated for an operator is freed for it, but seldom by the same thread. So a thread enters an account
+ * before it works for an operator, and its allocations and frees are counted there. An operator has several accounts,
+ * one per concurrent thread; only their sum is meaningful.
  */
 #pragma once
 
 #include "base/atomics.h"
 #include "base/base.h"
 
-/* From now on the calling thread works for this account; NULL: for nobody. Gives the one before, to be entered again.
- */
+/* From now on the calling thread's allocations count for this account; NULL: for none. Returns the previous one, to be
+   entered again. */
 ps_counter *memory_enter(ps_counter *account);
 
-/* The block, which memory_free_large would free with this size, is not the account's any more. NULL is allowed. */
+/* Removes a block from the account without freeing it; `bytes` as for memory_free_large. NULL is allowed. */
 void memory_leave(const void *block, size_t bytes);

@@ -10,13 +10,13 @@
 
 enum { GUARD = 16, RING = 512, RING_BYTES_MAX = 1 << 16 };
 
-/* In front of each block; as large as the strictest alignment. */
+/* Before each block; as large as the strictest alignment. */
 typedef union {
   size_t bytes;
   max_align_t alignment;
 } head;
 
-/* Freed blocks, the oldest at `next`. Whoever finds the lock taken does without, so that a fork does no harm. */
+/* Freed blocks, the oldest at `next`. A thread that finds the lock taken does without, so that a fork does no harm. */
 static struct {
   pthread_mutex_t lock;
   size_t next;
@@ -50,7 +50,7 @@ void *system_new(size_t bytes) { return block_new(bytes, 0); }
 
 size_t system_size(void *block) { return ((const head *)block - 1)->bytes; }
 
-/* Always to another place: who still knows the old one is found. */
+/* Always moves the block, so that uses of the old address are found. */
 void *system_resize(void *block, size_t bytes) {
   void *bigger = block_new(bytes, POISON_UNSET);
   if (!bigger || !block) return bigger;
@@ -60,7 +60,7 @@ void *system_resize(void *block, size_t bytes) {
   return bigger;
 }
 
-/* The block that has to leave the ring for this one: itself, if it is not to stay there. */
+/* Puts the block into the ring and returns the one to free instead: itself, if it is not kept. */
 static head *exchange(head *h) {
   if (h->bytes > RING_BYTES_MAX || pthread_mutex_trylock(&ring.lock) != 0) return h;
   head *oldest = ring.block[ring.next];

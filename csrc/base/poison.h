@@ -1,14 +1,15 @@
 /*
- * poison.h - memory that is nobody's says so, in a build for finding mistakes (CMake: -DPYSTREAM_POISON=ON).
+ * poison.h - fills memory that must not be read with patterns, in a build for finding bugs (CMake:
+ * -DPYSTREAM_POISON=ON).
  *
- * What has been freed is filled with one pattern, what is new and not zeroed with another, so that who reads either
- * gets neither what it was nor zeros, and results go wrong. That holds for blocks of the allocator and for what the
- * structures use again without giving it back: large blocks, nodes of slabs, keys, batches, slices, rings. Blocks of
- * the allocator have a guard behind them, and lie in a ring for a while before they go to the system: who has written
- * behind a block is found when it is freed, and who has written into a freed one when it leaves the ring.
+ * Freed memory is filled with one pattern, new memory that is not zeroed with another, so that reading either gives
+ * wrong results instead of old values or zeros. That applies to blocks of the allocator and to what the structures
+ * reuse without freeing: large blocks, nodes of slabs, keys, batches, slices, rings. Blocks of the allocator have a
+ * guard after them, and stay in a ring for a while before they are returned to the system: a write past the end is
+ * found when the block is freed, a write after free when the block leaves the ring.
  *
  * Without the option, all of this is the allocator itself and nothing else. Not poisoned: nodes of ms_queue, which are
- * cells that an overtaken thread may read; what callers gave, which is released by them (tests/poison.py).
+ * cells that a delayed thread may read; and callers' buffers, which callers release (tests/poison.py).
  */
 #pragma once
 
@@ -31,7 +32,7 @@ void poison_fill(void *at, size_t size, uint8_t pattern);
 void *system_new(size_t size); /* zeroed */
 void *system_resize(void *block, size_t size);
 void system_free(void *block);
-size_t system_size(void *block); /* as much as it takes, not less than was asked for */
+size_t system_size(void *block); /* usable size, at least as much as requested */
 
 #define poison_freed(at, size) poison_fill(at, size, POISON_FREED)
 #define poison_unset(at, size) poison_fill(at, size, POISON_UNSET)

@@ -1,16 +1,16 @@
 /*
- * tournament.h - which of n contestants has the lowest score, kept up to date in log n steps (a tree of losers).
+ * tournament.h - the lowest of n scores, kept up to date in log n steps (a tree of losers). For one thread.
  *
- * Equal scores go to the lower number: a contestant's rank is its score followed by its number, and ranks are compared
- * as one integer. What changes is the winner's score, which only grows: what happens to the input that a reader stands
- * at. Or many change at once, and all is played again. For one thread.
+ * Of equal scores the lower number wins: the rank of a contestant is its score followed by its number, and ranks are
+ * compared as one integer. Usually only the winner's score changes, and only increases: the position of the input that
+ * a reader advances. If many change at once, all matches are replayed.
  *
- *   loser[1]          each inner place holds the rank of who lost there; that of the winner of all is at loser[0]
+ *   loser[1]          each inner place holds the rank of the match's loser; loser[0] is the winner of all
  *   loser[2] loser[3]
  *   (contestants size, size + 1, ... are the leaves)
  *
- * Who wins next is what no processor can guess, so the way up has no branch on it; and ranks lie in the tree itself, so
- * that what is read on that way does not depend on who won below.
+ * The next winner is unpredictable, so the path to the root has no branch on it. Ranks are stored in the tree itself,
+ * so that what is read on the path does not depend on the result below.
  */
 #pragma once
 
@@ -19,9 +19,9 @@
 typedef uint128 tournament_rank;
 
 typedef struct {
-  int32_t size;           /* leaves: a power of two; those behind the last contestant never win */
+  int32_t size;           /* leaves: a power of two; those after the last contestant never win */
   tournament_rank *loser; /* size places */
-  uint64_t *score;        /* of each leaf */
+  uint64_t *score;        /* by leaf */
 } tournament;
 
 static inline tournament_rank tournament_rank_of(uint64_t score, int32_t number) {
@@ -37,12 +37,12 @@ static inline void tournament_free(tournament *t) {
   *t = (tournament){0};
 }
 
-/* Who stands at a place: the winner of the matches below it, while these are played again, or a leaf. */
+/* The rank at a place: the winner of the matches below it, during a replay, or a leaf. */
 static inline tournament_rank tournament_stands(const tournament *t, int32_t place) {
   return place < t->size ? t->loser[place] : tournament_rank_of(t->score[place - t->size], place - t->size);
 }
 
-/* Any scores have changed. Winners go up first; then, from the top, each place keeps the lesser of the two below. */
+/* Any scores have changed. First winners move up; then, from the root, each place gets the loser of the two below. */
 static inline void tournament_replay(tournament *t) {
   for (int32_t i = t->size - 1; i > 0; i--) {
     tournament_rank left = tournament_stands(t, 2 * i), right = tournament_stands(t, 2 * i + 1);
@@ -55,7 +55,7 @@ static inline void tournament_replay(tournament *t) {
   }
 }
 
-/* All scores 0. False when out of memory. */
+/* All scores are 0. False: out of memory. */
 static inline bool tournament_init(tournament *t, int32_t n) {
   *t = (tournament){.size = 1};
   while (t->size < n) t->size *= 2;
@@ -73,7 +73,7 @@ static inline bool tournament_init(tournament *t, int32_t n) {
 static inline int32_t tournament_winner(const tournament *t) { return tournament_rank_number(t->loser[0]); }
 static inline uint64_t tournament_lowest(const tournament *t) { return tournament_rank_score(t->loser[0]); }
 
-/* The winner has a new score. */
+/* Sets the winner's score. */
 static inline void tournament_update(tournament *t, uint64_t score) {
   int32_t winner = tournament_winner(t);
   tournament_rank rank = tournament_rank_of(score, winner);
@@ -87,7 +87,7 @@ static inline void tournament_update(tournament *t, uint64_t score) {
   t->loser[0] = rank;
 }
 
-/* The rank of who would win without the winner; the highest there is if there is nobody else. */
+/* The rank that would win without the winner; the highest possible rank if there is no other. */
 static inline tournament_rank tournament_second(const tournament *t) {
   tournament_rank best = tournament_rank_of(UINT64_MAX, -1);
   for (uint32_t i = (uint32_t)(tournament_winner(t) + t->size) / 2; i > 0; i /= 2) {

@@ -1,7 +1,7 @@
 /*
  * value.h - fixed-width values as 64 bits, and their order.
  *
- * A value is widened to int64_t, uint64_t or double, as its type says, and handled as the bits of that.
+ * A value is widened to int64_t, uint64_t or double, depending on its type, and handled as the bits of that.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "base/base.h"
 
 #define VALUE_SIGN (UINT64_C(1) << 63)
-#define VALUE_NAN UINT64_C(0x7ff8000000000000) /* the NaN that stands for all */
+#define VALUE_NAN UINT64_C(0x7ff8000000000000) /* represents all NaNs */
 
 static inline bool type_is_bytes(ps_type t) { return t == PS_BYTES32 || t == PS_BYTES64; }
 static inline bool type_is_float(ps_type t) { return t == PS_F32 || t == PS_F64; }
@@ -28,7 +28,7 @@ static inline uint64_t double_bits(double x) {
   return bits;
 }
 
-/* Every NaN as one, so that no result shows which of them came first. */
+/* Maps every NaN to one, so that no result shows which of them was first. */
 static inline uint64_t value_canonical(uint64_t bits, ps_type type) {
   return type_is_float(type) && isnan(bits_double(bits)) ? VALUE_NAN : bits;
 }
@@ -39,7 +39,7 @@ static inline uint64_t value_ordered(uint64_t bits, ps_type type) {
   return type_is_float(type) && (bits & VALUE_SIGN) ? ~bits : bits ^ VALUE_SIGN;
 }
 
-/* The way back. */
+/* The inverse. */
 static inline uint64_t value_unordered(uint64_t bits, ps_type type) {
   if (type_is_unsigned(type)) return bits;
   return type_is_float(type) && !(bits & VALUE_SIGN) ? ~bits : bits ^ VALUE_SIGN;

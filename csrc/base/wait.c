@@ -19,7 +19,7 @@ static struct timespec timespec_of(int64_t ns) {
   return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = ns % NS_PER_S};
 }
 
-#ifdef __APPLE__ /* has no condattr_setclock, but waits for a span of time instead */
+#ifdef __APPLE__ /* has no condattr_setclock, but can wait for a duration */
 
 void name_thread(const char *name) { pthread_setname_np(name); }
 

@@ -1,4 +1,4 @@
-/* wait.h - what POSIX threads lack: waiting with a time limit on a clock that never jumps, and names for threads. */
+/* wait.h - what POSIX threads lack: waiting with a time limit on a monotonic clock, and names for threads. */
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 bool wait_init(pthread_cond_t *cond);
 
-/* A moment `ms` milliseconds from now, for wait_until. */
+/* A point in time, for wait_until: `ms` milliseconds from now. */
 typedef struct {
   int64_t ns;
 } moment;
@@ -15,7 +15,7 @@ typedef struct {
 moment moment_in(int32_t ms);
 bool moment_passed(moment m);
 
-/* Like pthread_cond_wait; false once the moment has passed. */
+/* As pthread_cond_wait; false: the time has passed. */
 bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, moment until);
 
 /* Names the calling thread for debuggers and `top`; at most 15 characters. */

@@ -21,7 +21,7 @@ int64_t type_bits(ps_type type) {
   return bits[type];
 }
 
-/* About how many bytes of the column its rows take. */
+/* Bytes that the rows take, roughly. */
 static int64_t column_size(const column *c, int64_t rows) {
   int64_t size = rows * type_bits(c->type) / 8;
   if (type_is_bytes(c->type) && rows > 0) size += offset_at(c, c->first + rows) - offset_at(c, c->first);
@@ -53,7 +53,7 @@ void batch_empty(batch *b) {
   memory_free(b->keys);
   b->keys = NULL;
   poison_freed(&b->rows, sizeof b->rows);
-  poison_freed(b->columns, sizeof b->columns[0]); /* the timestamps: there is always one */
+  poison_freed(b->columns, sizeof b->columns[0]); /* the timestamps: every batch has them */
 }
 
 void batch_free(batch *b) {
@@ -64,7 +64,7 @@ void batch_free(batch *b) {
 
 void ps_arrow_release(struct ArrowArray *array) {
   if (!array->release) return;
-  ps_counter *before = memory_enter(NULL); /* who knows whose it is, and what goes with it */
+  ps_counter *before = memory_enter(NULL); /* not counted: the owner of the memory is unknown */
   array->release(array);
   memory_enter(before);
 }

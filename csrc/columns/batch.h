@@ -2,8 +2,8 @@
  * batch.h - a batch of tuples: the caller's Arrow buffers, read in place; or rows copied from small batches
  * (coalesce.h).
  *
- * Python has checked the layout before (pystream/_engine/plan.py): the right number of columns, the right types, buffers long
- * enough, offsets in range, no null timestamp, no null in a mask. C checks the order of the timestamps.
+ * Python has checked the layout (pystream/_engine/plan.py): number and types of columns, lengths of buffers, offsets in
+ * range, no null timestamp, no null in a mask. C checks the order of the timestamps.
  */
 #pragma once
 
@@ -18,19 +18,19 @@ typedef struct {
   const uint8_t *validity; /* bitmap; NULL: no nulls */
   const void *values;      /* fixed-width values, or the bytes of strings */
   const void *offsets;     /* strings only */
-  int64_t first;           /* Arrow's offset: row r lies at first + r */
+  int64_t first;           /* Arrow's offset: row r is at first + r */
 } column;
 
 typedef struct batch {
   struct ArrowArray arrow; /* owned; released by batch_free */
   int64_t number;          /* the caller's name for it in the udf journal */
   int64_t rows;
-  int64_t passed;     /* rows that the output thread has passed: see ledger.h */
-  int64_t room;       /* rows that it has memory of its own for; 0: it views the caller's */
-  int64_t bytes;      /* about how much of the caller's memory it views, */
-  int64_t unseen;     /* and how much more of the same buffers it keeps; 0 if a later batch counts it: ledger.h */
-  uint32_t sweep;     /* the input's when its keys were looked up: key_forget.h */
-  const key **keys;   /* the key of each row; NULL: not looked up (key_cache_fill) */
+  int64_t passed; /* rows that the output thread has passed: ledger.h */
+  int64_t room;   /* rows that its own memory holds; 0: it views the caller's */
+  int64_t bytes;  /* bytes of the caller's memory that it views, roughly */
+  int64_t unseen; /* further bytes of the same buffers that it keeps alive; 0 if a later batch counts them: ledger.h */
+  uint32_t sweep; /* the input's sweep when its keys were looked up: key_forget.h */
+  const key **keys;   /* by row; NULL: not looked up (key_cache_fill) */
   struct batch *next; /* in the ledger, or in the list of batches to release */
   column columns[];
 } batch;
@@ -40,12 +40,12 @@ typedef struct {
   int64_t length;
 } bytes;
 
-/* Views *arrow, which stays the caller's until batch_own. NULL when out of memory. */
+/* A view of *arrow, which stays the caller's until batch_own. NULL: out of memory. */
 batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type *types);
 void batch_own(batch *b, struct ArrowArray *arrow);
 
-/* Releases the Arrow buffers if owned; that may take Python's GIL, so hold no lock. Empty leaves the batch for another
-   use: batch_view, with as many columns. */
+/* Both release the Arrow buffers if owned. That may take Python's GIL, so hold no lock. batch_empty keeps the batch for
+   reuse by batch_view, with as many columns. */
 void batch_free(batch *b);
 void batch_empty(batch *b);
 void batch_view(batch *b, const struct ArrowArray *arrow, int32_t columns, const ps_type *types);
@@ -65,28 +65,28 @@ static inline int64_t batch_ts(const batch *b, int64_t row) {
   return *ts;
 }
 
-/* A tuple's name in 64 bits, for structures whose payload is one word. The tuples of an input are read in the order in
-   which they were added, so only the first of a batch has to say which batch it is: its name is the batch's address +
-   1, the others' twice their row. */
+/* A tuple's name in 64 bits, for structures whose payload is one word. The tuples of an input are read in the order
+   added, so only the first of a batch has to identify the batch: its name is the batch's address + 1, the others' is
+   twice their row. */
 static inline uint64_t tuple_name(const batch *b, int64_t row) {
   return row == 0 ? (uint64_t)(uintptr_t)b | 1 : (uint64_t)row << 1;
 }
 
-/* The row; *b, the batch of the tuple before it, becomes the batch of this one. */
+/* Returns the row. *b: in, the batch of the tuple before; out, the batch of this one. */
 static inline int64_t tuple_find(uint64_t name, batch **b) {
   if (!(name & 1)) return (int64_t)(name >> 1);
   *b = (batch *)(uintptr_t)(name - 1);
   return 0;
 }
 
-/* How many bits of the column's values, or offsets, a row takes. */
+/* Bits of the values, or offsets, per row. */
 int64_t type_bits(ps_type type);
 
-/* A fixed-width value widened to 64 bits: see value.h. */
+/* A fixed-width value widened to 64 bits: value.h. */
 uint64_t column_bits(const column *c, int64_t row);
-/* Many of them: in place if they have 64 bits already, else in `bits`. */
+/* n of them: in place if they have 64 bits already, else in `bits`. */
 const uint64_t *column_widen(const column *c, int64_t row, int64_t n, uint64_t *bits);
 bytes column_bytes(const column *c, int64_t row);
 
-/* How far an input has come, in one word (atomics.h, promise_write): 0 for nothing, the timestamp + 1, or this. */
+/* Progress of an input in one word (atomics.h, promise_write): 0: none, timestamp + 1, or this. */
 #define PROMISE_CLOSED UINT64_MAX

@@ -55,7 +55,7 @@ bool codec_put_words(codec_bytes *to, const uint64_t *x, int64_t n) {
 }
 
 static bool pack_nulls(codec_bytes *to, const out_column *c, int64_t n) {
-  int64_t known = c->validity ? c->covered < n ? c->covered : n : 0; /* rows behind are not null */
+  int64_t known = c->validity ? c->covered < n ? c->covered : n : 0; /* the rows after them are not null */
   bool any = false;
   for (int64_t i = 0; i < known && !any; i++) any = !bitmap_get(c->validity, i);
   if (!put_byte(to, any)) return false;
@@ -69,7 +69,7 @@ static bool pack_nulls(codec_bytes *to, const out_column *c, int64_t n) {
   return true;
 }
 
-/* The upper half counts up from the most negative number, or numbers of both signs would be far apart. */
+/* The upper half is offset by the most negative number; otherwise numbers of both signs would be far apart. */
 #define SIGN (UINT64_C(1) << 63)
 
 static bool pack_numbers(codec_bytes *to, const uint8_t *data, int64_t n) {
@@ -112,7 +112,7 @@ bool codec_put_column(codec_bytes *to, const out_column *c, int64_t n) {
 
 /* ---- reading ---- */
 
-/* The next so many bytes; NULL: there are not as many. */
+/* The next `length` bytes; NULL: there are fewer. */
 static const uint8_t *take(bytes *from, int64_t length) {
   if (length > from->length) return NULL;
   const uint8_t *data = from->data;

@@ -26,7 +26,7 @@ void out_rows_free(out_rows *rows) {
 
 /* ---- writing ---- */
 
-/* The bitmap is written for the first `covered` rows; all behind are valid. Rows that were taken back may lie there. */
+/* Extends the bitmap to `rows` rows, all valid. The bits may be stale from rows that were dropped. */
 static void cover_valid(out_column *c, int64_t rows) {
   int64_t row = c->covered;
   for (; row < rows && row % 8; row++) c->validity[row / 8] |= (uint8_t)(1u << (row & 7));
@@ -59,7 +59,7 @@ bool out_put_bits(out_rows *rows, int32_t to, uint64_t bits) {
   return true;
 }
 
-/* Where the row's string starts: the end of the row before, so that half-written rows leave no trace. */
+/* The start of the row's string is the end of the row before, so unfinished rows leave no trace. */
 static int64_t string_start(const out_column *c, int64_t row) { return row ? ((const int64_t *)c->values)[row] : 0; }
 
 uint8_t *out_put_space_at(out_rows *rows, int32_t to, int64_t at, int64_t length) {
@@ -98,10 +98,10 @@ bool out_put_null_at(out_rows *rows, int32_t to, int64_t row) {
   return put_invalid(&rows->column[to], rows->rows + row);
 }
 
-/* ---- handing over ---- */
+/* ---- export ---- */
 
-/* A struct's only buffer is its absent bitmap, a column has no children: one function frees both. The private data of a
-   column says how many bytes its values take. */
+/* A struct's only buffer is its absent bitmap, a column has no children: one function frees both. private_data of a
+   column is the size of its values in bytes. */
 static void release_array(struct ArrowArray *a) {
   for (int64_t i = 0; i < a->n_children; i++) {
     if (!a->children[i]) continue;
@@ -116,7 +116,7 @@ static void release_array(struct ArrowArray *a) {
   a->release = NULL;
 }
 
-/* The empty shell of an array with this many buffers and children. */
+/* An array with this many buffers and children, all empty. */
 static bool shell(struct ArrowArray *a, int64_t rows, int64_t buffers, int64_t children) {
   *a = (struct ArrowArray){.length = rows, .n_buffers = buffers, .n_children = children};
   a->buffers = memory_new((size_t)buffers * sizeof *a->buffers);
@@ -130,7 +130,7 @@ static bool shell(struct ArrowArray *a, int64_t rows, int64_t buffers, int64_t c
   return true;
 }
 
-/* Arrow wants one offset even for no strings, and a bitmap that is there for all rows. */
+/* Arrow needs one offset even for no strings, and a bitmap, if any, for all rows. */
 static bool column_shell(out_column *c, int64_t rows, struct ArrowArray *to) {
   if (c->validity && !memory_grow((void **)&c->validity, &c->validity_capacity, rows / 8 + 1, 1)) return false;
   if (!shell(to, rows, c->is_bytes ? 3 : 2, 0)) return false;
@@ -165,8 +165,8 @@ static int64_t count_nulls(const uint8_t *validity, int64_t rows) {
   return rows - valid;
 }
 
-/* A large array that is mostly empty gives its memory back, if there is some for the copy. For others the new pages of
-   a copy would cost more than they save. */
+/* Copies the values of a large array that is mostly empty, to free it; keeps it when out of memory. For smaller ones
+   the new pages of a copy would cost more than they save. */
 static void trim_values(out_column *c, int64_t n) {
   size_t used = (size_t)n * sizeof(uint64_t), held = values_bytes(c);
   if (held < MEMORY_LARGE || used > held / 4) return;
@@ -175,10 +175,10 @@ static void trim_values(out_column *c, int64_t n) {
   memcpy(smaller, c->values, used);
   memory_free_large(c->values, held);
   c->values = smaller;
-  c->values_capacity = 0; /* it is not a large one */
+  c->values_capacity = 0; /* not a large block any more */
 }
 
-/* What release_array will free is the receiver's. */
+/* release_array will free these on behalf of the receiver: they leave the account. */
 static void leave(const struct ArrowArray *a) {
   for (int64_t i = 0; i < a->n_buffers; i++) {
     memory_leave(a->buffers[i], i == 1 ? (size_t)(uintptr_t)a->private_data : 0);

@@ -1,10 +1,9 @@
 /*
  * share.c - ps_arrow_share: one Arrow array, several references.
  *
- * The first call moves the array into a block with a count and leaves a reference in its place; each reference is a
- * copy of the struct whose release leaves the block. Releasing may happen in any thread (whoever drops the last Python
- * object that looks at the buffers). The copies point to the same children, so these belong to the block and not to a
- * copy.
+ * The first call moves the array into a block with a count and leaves a reference in its place. A reference is a copy
+ * of the struct whose release decrements the count. Any thread may release (the one that drops the last Python object
+ * on the buffers). Copies point to the same children, which therefore belong to the block, not to a copy.
  */
 #include "base/atomics.h"
 #include "base/base.h"

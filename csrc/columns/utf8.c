@@ -3,7 +3,7 @@
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
-/* How many bytes at the front are ASCII, or a few less. */
+/* The number of ASCII bytes at the front. */
 static int64_t ascii_prefix(const uint8_t *data, int64_t length) {
   int64_t at = 0;
   for (uint64_t word[8]; length - at >= (int64_t)sizeof word; at += (int64_t)sizeof word) {
@@ -16,8 +16,8 @@ static int64_t ascii_prefix(const uint8_t *data, int64_t length) {
   return at;
 }
 
-/* The length of the character that the bytes begin with, whose first one is not ASCII; 0: they begin with none. The
-   second byte rules out what has a shorter form, surrogates, and what is above U+10FFFF. */
+/* The length of the character at the front, which is not ASCII; 0: malformed. The second byte rules out overlong forms,
+   surrogates, and code points above U+10FFFF. */
 static int64_t character(const uint8_t *at, int64_t left) {
   uint8_t lead = at[0], low = 0x80, high = 0xbf;
   if (lead < 0xc2 || lead > 0xf4) return 0;
@@ -51,7 +51,7 @@ static int64_t offset_at(const ps_strings *s, int64_t i) {
   return s->wide ? ((const int64_t *)s->offsets)[s->first + i] : ((const int32_t *)s->offsets)[s->first + i];
 }
 
-/* As wide as the offsets, so that the compiler compares many at a time. */
+/* As wide as the offsets, so that the compiler can vectorize. */
 #define FALLS(type)                                                   \
   do {                                                                \
     const type *o = (const type *)s->offsets + s->first;              \
@@ -60,8 +60,7 @@ static int64_t offset_at(const ps_strings *s, int64_t i) {
     falls = any != 0;                                                 \
   } while (0)
 
-/* Whether every string lies in the data: the first one begins and the last one ends there, and none ends before it
-   begins. */
+/* Whether every string is inside the data: the first begins and the last ends there, and none ends before it begins. */
 static bool within(const ps_strings *s) {
   bool falls;
   if (s->wide) {
@@ -72,7 +71,7 @@ static bool within(const ps_strings *s) {
   return !falls && offset_at(s, 0) >= 0 && offset_at(s, s->n) <= s->size;
 }
 
-/* The data is UTF-8 as a whole. */
+/* Whether no string begins inside a character; the data is UTF-8 as a whole. */
 static bool begin_with_characters(const ps_strings *s, int64_t to) {
   for (int64_t i = 0; i < s->n; i++) {
     int64_t at = offset_at(s, i);

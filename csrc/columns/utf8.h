@@ -1,8 +1,8 @@
 /*
- * utf8.h - whether bytes are UTF-8: what comes from outside is checked once, where it comes in.
+ * utf8.h - whether bytes are UTF-8. External data is checked once, where it enters.
  *
- * Columns of strings are looked at as one piece: if all bytes are ASCII, as a rule, or together UTF-8 and no string
- * begins inside a character, each string is UTF-8. That costs a pass over the bytes at the speed of memory.
+ * Columns of strings are checked as one piece: if all bytes are ASCII (the usual case), or together UTF-8 with no
+ * string beginning inside a character, each string is UTF-8. That is one pass over the bytes at memory speed.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* designs.c - the designs by their number. See design.h. */
+/* designs.c - the designs by number. See design.h. */
 #include "designs/designs.h"
 
 static const design *const designs[PS_DESIGNS] = {

@@ -1,4 +1,4 @@
-/* mq.c - the MQ designs (Alg. 2): queues in, one thread that merges, updates and puts out. See operator.h. */
+/* mq.c - the MQ designs (Alg. 2): a queue per input; one thread merges, updates and emits. See operator.h. */
 #include "designs/designs.h"
 #include "gates/queue.h"
 #include "designs/update_output.h"
@@ -38,7 +38,7 @@ static bool mq_init(ps_operator *op) { return init(op, QUEUE_MUTEX); }
 static bool mq_lf_init(ps_operator *op) { return init(op, QUEUE_LOCK_FREE); }
 
 static int32_t mq_workers(int32_t threads) {
-  (void)threads; /* there is nothing for update threads to do */
+  (void)threads; /* no update threads */
   return 1;
 }
 
@@ -51,7 +51,7 @@ static bool mq_reserve(ps_operator *op, int32_t which, int64_t rows) {
 
 static void mq_add(ps_operator *op, int32_t which, batch *b) {
   mq *m = op->state;
-  int64_t rows = b->rows; /* the last enqueue gives b away */
+  int64_t rows = b->rows; /* after the last enqueue b may be freed */
   for (int64_t row = 0; row < rows; row++) {
     queue_enqueue(&m->queue[which], b, row);
     if (row % RING_EVERY == 0) operator_ring(op, 0);
@@ -73,9 +73,8 @@ static void mq_close(ps_operator *op, int32_t which) {
 
 /* ---- S-Merge, Update, Output ---- */
 
-/* The lowest (ts, input) over all inputs, and which input it is. Looking at the queues one after the other is sound:
-   positions only move up, so what is lowest and a tuple stays lowest, and what is lowest and a promise was so when it
-   was read. */
+/* The lowest (ts, input) over all inputs. Reading the queues one after the other is sound because positions only
+   increase: a tuple that is lowest stays lowest, and a promise that is lowest was so when it was read. */
 static position lowest(ps_operator *op, int32_t *which) {
   mq *m = op->state;
   position best = {QUEUE_DRAINED, INT64_MAX};
@@ -131,7 +130,7 @@ static void mq_stats(ps_operator *op, ps_stats *out) {
   update_output_stats(&m->update_output, out);
 }
 
-/* Both designs: they differ in their queues. */
+/* The two designs differ only in their queues. */
 #define MQ_DESIGN(queues_init)   \
   {                              \
       .ordered = true,           \

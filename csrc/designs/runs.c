@@ -1,5 +1,5 @@
-/* runs.c - the runs design: batches go through a Run-Gate whole, one thread updates the windows in the tuples' order
-   and puts out. See operator.h. */
+/* runs.c - the runs design: whole batches pass a Run-Gate; one thread updates the windows in tuple order and emits. See
+   operator.h. */
 #include "designs/designs.h"
 #include "gates/run_gate.h"
 #include "designs/update_output.h"
@@ -7,10 +7,10 @@
 typedef struct {
   run_gate gate;
   update_output update_output;
-  run_block block; /* the output thread's: tuples that are ready and not in their windows yet; n = 0: none */
-  run_slice slice; /* those that go first, one at a time; n = 0: none */
+  run_block block; /* output thread: ready tuples not yet in their windows; n = 0: none */
+  run_slice slice; /* the next ones of these, of one input; n = 0: none */
   struct {
-    run *next, *close; /* runs that will carry what comes next, and the close */
+    run *next, *close; /* runs allocated for the next insert or heartbeat, and for the close */
   } made[];            /* by input */
 } runs;
 
@@ -40,7 +40,7 @@ static bool runs_init(ps_operator *op) {
     memory_free(r);
     return false;
   }
-  bool ok = true; /* a close must not fail: its run is made now */
+  bool ok = true; /* a close must not fail, so its run is allocated here */
   for (int32_t i = 0; ok && i < op->inputs; i++) ok = (r->made[i].close = run_gate_reserve(&r->gate)) != NULL;
   if (!ok) runs_free(op);
   return ok;
@@ -75,7 +75,7 @@ static void runs_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
 }
 
 static bool runs_piles(ps_operator *op, int32_t which, int64_t ts) {
-  (void)op, (void)which, (void)ts; /* each is a run */
+  (void)op, (void)which, (void)ts; /* each heartbeat is a run */
   return true;
 }
 
@@ -87,7 +87,7 @@ static void runs_close(ps_operator *op, int32_t which) {
 
 /* ---- Update, Output ---- */
 
-/* Nothing is ready: what promises have completed leaves. */
+/* Nothing is ready: emits the windows that promises have completed. */
 static ps_code idle(runs *r, ps_operator *op, ps_code got, ps_fault *fault) {
   int64_t position = run_gate_position(&r->gate, 0);
   ps_code code = got == PS_END ? update_output_all(&r->update_output, op, fault)
@@ -96,7 +96,7 @@ static ps_code idle(runs *r, ps_operator *op, ps_code got, ps_fault *fault) {
   return operator_settle(op) ? got : PS_NO_MEMORY;
 }
 
-/* The windows that the tuple completes leave first; then it goes into its own. */
+/* First emits the windows that the tuple completes, then adds it to its own windows. */
 static ps_code update_output_tuple(runs *r, ps_operator *op, ps_fault *fault) {
   run_slice *s = &r->slice;
   ps_code code = update_output_complete(&r->update_output, op, s->ts[s->from], fault);
@@ -108,7 +108,7 @@ static ps_code update_output_tuple(runs *r, ps_operator *op, ps_fault *fault) {
   return operator_passed(op, s->input) ? code : PS_NO_MEMORY;
 }
 
-/* Of what is at hand, or of what is ready now. */
+/* The next slice of the current block, or of a new one. */
 static ps_code next_slice(runs *r) {
   if (r->block.n == 0) {
     ps_code code = run_gate_get_next_ready_block(&r->gate, 0, &r->block);
@@ -123,7 +123,7 @@ static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
   runs *r = op->state;
   ps_code code = r->slice.n > 0 ? PS_OK : next_slice(r);
   if (code != PS_OK) return idle(r, op, code, fault);
-  /* Tuples may be in many windows each: whoever wants a pause or the end does not wait for all of the block. */
+  /* A tuple may be in many windows: a pause or cancel does not wait for the rest of the block. */
   while (code == PS_OK && r->slice.n > 0 && !ps_flag_get(&op->pause.wanted) && !ps_flag_get(&op->cancelled)) {
     code = update_output_tuple(r, op, fault);
     if (r->slice.n == 0 && r->block.n > 0) r->slice = run_block_next(&r->block);
@@ -135,7 +135,7 @@ static int64_t runs_oldest(ps_operator *op) { return window_list_oldest(&((runs 
 
 static int64_t runs_newest(ps_operator *op) { return window_list_newest(&((runs *)op->state)->update_output.windows); }
 
-/* ---- snapshots: the tuples of the block or slice at hand are not passed, so they are saved as pending ---- */
+/* ---- snapshots: tuples of the current block and slice are not passed, so they are saved as pending ---- */
 
 static bool runs_save(ps_operator *op, window_visit visit, void *context) {
   return update_output_save(&((runs *)op->state)->update_output, visit, context);

@@ -1,4 +1,4 @@
-/* sliced.c - the sliced design: inputs' threads fold their batches into slices, the output thread combines these into
+/* sliced.c - the sliced design: inputs' threads fold their batches into slices, the output thread combines slices into
    windows. See operator.h and pane_hive.h. */
 #include "designs/designs.h"
 #include "keys/key_numbers.h"
@@ -10,39 +10,39 @@
 
 typedef struct {
   key_numbers numbers;
-  int64_t tuples;    /* folded */
-  int64_t quiet;     /* of these, since the output thread was rung */
-  uint8_t apart[64]; /* what the output thread reads from what it does not */
-  cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; all tuples before it are folded */
+  int64_t tuples;    /* tuples folded */
+  int64_t quiet;     /* tuples folded since the output thread was rung */
+  uint8_t apart[64]; /* separates what the output thread reads from what it does not */
+  cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; all tuples below it are folded */
   cell added;        /* tuples folded */
-  cell wake;         /* the output thread's marks: wake_marks.h */
+  cell wake;         /* set by the output thread: wake_marks.h */
   uint8_t apart_too[64];
-  uint64_t come;  /* the output thread's: `promise` when it looked */
-  int64_t came;   /* the output thread's: when it found that changed, by its clock */
-  int64_t seen;   /* the output thread's: `added` when it looked */
-  int64_t passed; /* the output thread's */
-  uint64_t marks; /* the output thread's: those in `wake` */
+  uint64_t come;  /* output thread: `promise` at the last look */
+  int64_t came;   /* output thread: value of `clock` when it last found `promise` changed */
+  int64_t seen;   /* output thread: `added` at the last look */
+  int64_t passed; /* output thread: tuples passed */
+  uint64_t marks; /* output thread: the marks now in `wake` */
 } sliced_input;
 
 typedef struct {
   pane_hive hive;
-  ps_counter open;   /* partials held for windows to come: (slice, key) */
-  int64_t unsettled; /* windows put out since tuples were last passed */
-  int64_t clock;     /* promises that the output thread has found changed */
+  ps_counter open;   /* partials held for windows not yet emitted: (slice, key) */
+  int64_t unsettled; /* windows emitted since tuples were last passed */
+  int64_t clock;     /* number of changes of promises that the output thread has found */
   key_sweep sweep;
   sliced_input input[];
 } sliced;
 
-#define SETTLE_WINDOWS SIZED(16, 1) /* settling costs about as much as putting out a small window */
+#define SETTLE_WINDOWS SIZED(16, 1) /* settling costs about as much as emitting a small window */
 
-/* Tuples held for which an input rings although nobody watches it, so that batches are released: few enough not to
-   keep much memory, many enough that waking the output thread, some 10 us for both sides, costs little for each. */
+/* An input rings at this many tuples held, even if the output thread does not wait for it, so that batches are
+   released: few enough to bound memory, many enough to amortize waking the output thread (about 10 us in total). */
 #define QUIET_TUPLES SIZED(4096, 1)
 
 /* ---- making ---- */
 
 static int32_t sliced_workers(int32_t threads) {
-  (void)threads; /* the inputs' threads do the updates */
+  (void)threads; /* the inputs' threads update */
   return 1;
 }
 
@@ -76,9 +76,9 @@ static void sliced_free(ps_operator *op) {
 
 /* ---- inputs ---- */
 
-/* Under in->lock, before any key number is used: forgets all if a new sweep has begun. */
+/* Guarded by in->lock, before a key number is used: forgets all numbers if a new sweep has begun. */
 static void keep_up(sliced *s, int32_t which) {
-  uint32_t sweep = key_sweep_said(&s->sweep);
+  uint32_t sweep = key_sweep_current(&s->sweep);
   if (sweep == s->hive.input[which].sweep) return;
   key_numbers_forget(&s->input[which].numbers);
   s->hive.input[which].sweep = sweep;
@@ -92,18 +92,18 @@ static bool sliced_find_keys(ps_operator *op, int32_t which, const batch *b) {
 }
 
 static bool sliced_reserve(ps_operator *op, int32_t which, int64_t rows) {
-  (void)op, (void)which, (void)rows; /* find_keys has done it */
+  (void)op, (void)which, (void)rows; /* find_keys has reserved */
   return true;
 }
 
-/* Many tuples have come since the input rang, and many are held. */
+/* Whether many tuples were added since the input last rang, and many are held. */
 static bool is_overdue(const sliced_input *in, ledger *l) {
   return in->quiet >= QUIET_TUPLES && ledger_held(l) >= QUIET_TUPLES;
 }
 
-/* Says how far the input has come, and wakes the output thread if that waits for it. `edge`: a slice was handed over.
-   If memory ran out, tuples are lost: the end, and nothing is said, for the output thread would look for a slice that
-   is not there. */
+/* Publishes the input's progress, and wakes the output thread if it waits for this. `edge`: a slice was handed over.
+   Not ok: memory ran out and tuples are lost. Then the operator ends and nothing is published, because the output
+   thread would look for a slice that does not exist. */
 static void publish(ps_operator *op, int32_t which, bool ok, bool edge, uint64_t promise, int64_t tuples) {
   sliced_input *in = &((sliced *)op->state)->input[which];
   if (!ok) {
@@ -124,7 +124,7 @@ static void publish(ps_operator *op, int32_t which, bool ok, bool edge, uint64_t
 
 static void sliced_add(ps_operator *op, int32_t which, batch *b) {
   sliced *s = op->state;
-  int64_t rows = b->rows, last = batch_ts(b, rows - 1); /* once published, the batch may go */
+  int64_t rows = b->rows, last = batch_ts(b, rows - 1); /* the batch may be freed once published */
   const pane *before = s->hive.input[which].last;
   bool ok = pane_hive_add(&s->hive, which, b, s->input[which].numbers.numbers);
   publish(op, which, ok, s->hive.input[which].last != before, (uint64_t)last + 1, rows);
@@ -138,7 +138,7 @@ static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   publish(op, which, ok, h->input[which].last != before, (uint64_t)ts + 1, 0);
 }
 
-/* Beyond the next edge it hands over a slice. */
+/* A heartbeat at or after the next edge hands over a slice. */
 static bool sliced_piles(ps_operator *op, int32_t which, int64_t ts) {
   return (uint64_t)ts >= ((sliced *)op->state)->hive.input[which].end;
 }
@@ -150,7 +150,7 @@ static void sliced_close(ps_operator *op, int32_t which) {
 
 /* ---- output ---- */
 
-/* Up to where tuples are ready: (ts, input). */
+/* Tuples up to here are ready: (ts, input). */
 typedef struct {
   int64_t ts;
   int32_t input;
@@ -167,7 +167,7 @@ static frontier look(sliced *s, const ps_operator *op) {
     AT(output_look);
     in->seen = (int64_t)merged_read(&in->added);
     if (promise == PROMISE_CLOSED) continue;
-    int64_t ts = (int64_t)(promise - 1); /* -1: it has not begun, and nothing is ready */
+    int64_t ts = (int64_t)(promise - 1); /* -1: no promise yet, so nothing is ready */
     if (f.input == op->inputs || ts < f.ts) f = (frontier){ts, i};
   }
   return f;
@@ -180,7 +180,7 @@ static void pass_to(ps_operator *op, int32_t i, int64_t tuples) {
   in->passed = tuples;
 }
 
-/* Nothing more can be put out: the tuples up to the frontier are done with, in whatever slice they are. */
+/* Nothing more can be emitted: passes the tuples up to the frontier, in whatever slice they are. */
 static bool settle_ready(ps_operator *op, frontier f) {
   sliced *s = op->state;
   for (int32_t i = 0; i < op->inputs; i++) {
@@ -192,12 +192,12 @@ static bool settle_ready(ps_operator *op, frontier f) {
   return operator_settle(op);
 }
 
-/* Inputs may wait for every tuple. */
+/* Whether max_pending is so small that inputs may wait for single tuples. */
 static bool is_small(const ps_operator *op) {
   return op->input[0].ledger.held_max < (int64_t)SETTLE_EVERY * SETTLE_WINDOWS;
 }
 
-/* There is more to put out: the tuples of the slices that were read are done with. */
+/* More can be emitted: passes the tuples of the slices that were read. */
 static bool settle_read(ps_operator *op) {
   sliced *s = op->state;
   if (++s->unsettled < SETTLE_WINDOWS && !is_small(op)) return true;
@@ -206,8 +206,8 @@ static bool settle_read(ps_operator *op) {
   return operator_settle(op);
 }
 
-/* A sweep waits for inputs: those that are in no call may be silent for long. Their lock is only tried, because who
-   pauses the operator has all locks and waits for this thread. */
+/* A sweep waits for all inputs, and an input without calls would delay it. Only tries the lock: a thread that pauses
+   the operator holds all input locks and waits for this thread. */
 static void keep_up_silent(ps_operator *op, uint32_t sweep) {
   sliced *s = op->state;
   for (int32_t i = 0; i < op->inputs; i++) {
@@ -218,7 +218,7 @@ static void keep_up_silent(ps_operator *op, uint32_t sweep) {
   }
 }
 
-/* Lets keys go, a share with each window; not as long as there are windows of a snapshot, which are not listed. */
+/* Removes unused keys, a share per window. Not while windows of a snapshot are held: they are not in the key order. */
 static void sweep(ps_operator *op) {
   sliced *s = op->state;
   if (pane_window_carries(&s->hive.window)) return;
@@ -227,7 +227,7 @@ static void sweep(ps_operator *op) {
   key_sweep_step(&s->sweep, &s->hive.window.key_order, awaited && pane_hive_has_swept(&s->hive, s->sweep.number));
 }
 
-static ps_code put_out(ps_operator *op, ps_fault *fault) {
+static ps_code emit_window(ps_operator *op, ps_fault *fault) {
   sliced *s = op->state;
   if (!settle_read(op)) return PS_NO_MEMORY;
   ps_code code = sink_lock(&op->sink);
@@ -241,9 +241,10 @@ static ps_code put_out(ps_operator *op, ps_fault *fault) {
   return code;
 }
 
-/* The input whose next slice to wait for: of those at the lowest position that have not passed the next edge, the one
-   that came last, since it will probably come last again. All others at that position are then there too, and one
-   ring serves for all. Who owes a promise has done its part. -1: somebody has passed it since; inputs: all owe. */
+/* The input whose next slice to wait for: of the inputs at the lowest position that are not past the next edge, the one
+   whose promise changed last, since it will probably be last again. By then the others at that position are past the
+   edge too, and one ring serves for all. An input that owes a promise is not waited for. -1: an input has advanced
+   since the look; op->inputs: all of them owe. */
 static int32_t target(const sliced *s, const ps_operator *op) {
   uint64_t lowest = tournament_lowest(&s->hive.seen), edge = next_edge(s->hive.plan.windows, lowest);
   int32_t best = -1;
@@ -267,8 +268,8 @@ static bool is_pressed(ps_operator *op) {
   return pressed;
 }
 
-/* Nothing can be put out: marks what the output thread waits for. True: the marks were these already, so that the look
-   which found nothing came after them. */
+/* Nothing can be emitted: marks what the output thread waits for. True: the marks were set before, so the look that
+   found nothing came after them. */
 static bool mark_inputs(ps_operator *op) {
   sliced *s = op->state;
   int32_t who = target(s, op);
@@ -291,20 +292,21 @@ static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
   ps_code code = pane_hive_next(&s->hive);
   while (code == PS_EMPTY || code == PS_END) {
     frontier f = look(s, op);
-    code = pane_hive_next(&s->hive); /* once more: what came before the look */
+    code = pane_hive_next(&s->hive); /* again, for what was published before the look */
     if (code == PS_OK || code == PS_NO_MEMORY) break;
     if (!settle_ready(op, f)) return PS_NO_MEMORY;
     ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
     if (code == PS_END || mark_inputs(op)) return code;
   }
-  return code == PS_OK ? put_out(op, fault) : code;
+  return code == PS_OK ? emit_window(op, fault) : code;
 }
 
-/* ---- snapshots: what is ready is in slices, what is not is pending, although it has been folded (pane_save.h) ---- */
+/* ---- snapshots: ready tuples are saved in slices, the others as pending although they are folded (pane_save.h)
+   ---- */
 
 static int64_t sliced_absorbed(ps_operator *op, int32_t which) {
   frontier f = look(op->state, op);
-  ledger_view view = ledger_look(&op->input[which].ledger, which <= f.input ? f.ts : f.ts - 1);
+  ledger_view view = ledger_count_above(&op->input[which].ledger, which <= f.input ? f.ts : f.ts - 1);
   return view.held - view.above - op->input[which].passed;
 }
 
@@ -336,7 +338,7 @@ static bool sliced_save_slices(ps_operator *op, window_visit visit, void *contex
 
 static pane_window *sliced_window(ps_operator *op) { return &((sliced *)op->state)->hive.window; }
 
-/* Windows that came with a snapshot and are not out yet. */
+/* Windows loaded from a snapshot and not emitted yet. */
 static bool sliced_save(ps_operator *op, window_visit visit, void *context) {
   return pane_window_each(sliced_window(op), visit, context);
 }

@@ -15,7 +15,7 @@ static void ring_readers(gate_in *g, ps_operator *op) {
   for (int32_t r = 0; r < g->readers; r++) operator_ring(op, g->first + r);
 }
 
-/* The operator has checked the order and reserved the memory, and calls nothing after a close. */
+/* Cannot fail: the operator has checked the order and reserved memory, and calls nothing after a close. */
 static void expect(ps_code code) {
   assert(code == PS_OK);
   (void)code;
@@ -24,7 +24,7 @@ static void expect(ps_code code) {
 void gate_in_add(gate_in *g, ps_operator *op, int32_t which, batch *b) {
   ps_fault fault;
   const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first;
-  int64_t rows = b->rows; /* the last insert gives b away */
+  int64_t rows = b->rows; /* after the last insert b may be freed */
   for (int64_t row = 0; row < rows; row += RING_EVERY) {
     int64_t n = rows - row < RING_EVERY ? rows - row : RING_EVERY;
     const uint64_t payload[2] = {(uintptr_t)b, (uint64_t)row};

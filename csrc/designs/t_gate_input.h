@@ -1,15 +1,15 @@
 /*
- * t_gate_input.h - Add of the designs whose tuples go through a T-Gate (Alg. 3): the input's thread inserts its tuples, the
- * operator's workers read them merged.
+ * t_gate_input.h - Add of the designs that merge through a T-Gate (Alg. 3): the input's thread inserts its tuples,
+ * workers read them merged.
  *
- * Every reader is a worker and is rung when there may be something for it. Payload of a tuple: its batch and row.
+ * Every reader is a worker, and is rung when there may be something for it. Payload of a tuple: its batch and row.
  */
 #pragma once
 
 #include "operator/operator.h"
 #include "gates/t_gate.h"
 
-/* A gate with so many readers; reader r is worker `first + r`. NULL when out of memory. */
+/* Reader r of the gate is worker `first + r`. */
 typedef struct {
   t_gate *gate;
   int32_t first, readers;

@@ -1,37 +1,37 @@
 /*
- * tuml_mc.c - the TuML_MC design (Alg. 3 and 6): a T-Gate in, update threads that share the keys, a W-Hive out. See
+ * tuml_mc.c - the TuML_MC design (Alg. 3 and 6): a T-Gate, update threads that share the keys, a W-Hive. See
  * operator.h.
  *
- * Every update thread reads every tuple; it adds those of its own keys to their windows, and publishes how far it has
- * come for all of them: in the hive its position (the printed algorithm does so for its own tuples only, and stalls),
+ * Every update thread reads every tuple and adds those of its own keys to their windows. It publishes its progress for
+ * all tuples: in the hive its position (the printed algorithm does so only for the thread's own tuples, and stalls),
  * and in `merged` how many tuples of each input it has read.
  *
- * The output thread reads `merged` first, then puts out what is complete, and then settles what it has read in
- * `merged`. So when a tuple no longer counts as pending, every row that it completed is out; and a reader that stalls
- * holds back the output thread, hence the ledgers, hence the inputs, although the update threads go on.
+ * The output thread reads `merged` first, then emits what is complete, then settles what it has read in `merged`. So
+ * when a tuple is no longer pending, every row that it completed is emitted. A stalled reader blocks the output thread,
+ * hence the ledgers, hence the inputs, although update threads continue.
  */
 #include "designs/designs.h"
 #include "designs/t_gate_input.h"
 #include "designs/w_hive_output.h"
 
-enum { RUN = SIZED(64, 2) }; /* tuples read at once */
+enum { RUN = SIZED(64, 2) }; /* tuples read per call */
 
 typedef struct {
-  int64_t *read;  /* tuples of each input */
+  int64_t *read;  /* tuples read, by input */
   int64_t ts;     /* of the last tuple or marker; -1: none */
-  uint64_t open;  /* where the first window started that was open when the output thread was rung */
+  uint64_t open;  /* start of the first window that was open when the output thread was last rung */
   int64_t unrung; /* tuples since then */
   t_gate_tuple run[RUN];
 } updater;
 
 typedef struct {
   gate_in in;
-  hive_out out;
+  w_hive_output out;
   int32_t updaters;
   updater *updater;
   cell *merged;    /* per updater and input: tuples read */
-  int64_t *seen;   /* per input, the output thread's: tuples that all updaters had read when it looked */
-  int64_t *passed; /* per input, the output thread's */
+  int64_t *seen;   /* per input, output thread: tuples that all updaters had read at the last look */
+  int64_t *passed; /* per input, output thread: tuples passed */
 } tuml_mc;
 
 /* ---- making ---- */
@@ -41,7 +41,7 @@ static int32_t tuml_mc_workers(int32_t threads) { return 1 + threads; }
 static void tuml_mc_free(ps_operator *op) {
   tuml_mc *t = op->state;
   gate_in_free(&t->in);
-  hive_out_free(&t->out);
+  w_hive_output_free(&t->out);
   for (int32_t u = 0; t->updater && u < t->updaters; u++) memory_free(t->updater[u].read);
   memory_free(t->updater);
   memory_free(t->merged);
@@ -69,7 +69,7 @@ static bool tuml_mc_init(ps_operator *op) {
   tuml_mc *t = op->state = memory_new(sizeof *t);
   if (!t) return false;
   t->updaters = op->workers - 1;
-  if (gate_in_init(&t->in, op, 1, t->updaters) && hive_out_init(&t->out, op, t->updaters, true) &&
+  if (gate_in_init(&t->in, op, 1, t->updaters) && w_hive_output_init(&t->out, op, t->updaters, true) &&
       updaters_init(t, op)) {
     return true;
   }
@@ -93,7 +93,7 @@ static void tuml_mc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
 }
 
 static bool tuml_mc_piles(ps_operator *op, int32_t which, int64_t ts) {
-  (void)op, (void)which, (void)ts; /* each is a node of the gate */
+  (void)op, (void)which, (void)ts; /* each heartbeat is a node of the gate */
   return true;
 }
 
@@ -104,10 +104,10 @@ static void tuml_mc_close(ps_operator *op, int32_t which) {
 
 /* ---- Update ---- */
 
-/* hashToThread. The low bits of the hash choose buckets, so these are others. */
+/* hashToThread. Uses other bits than the buckets of hash tables, which use the low ones. */
 static int32_t owner(const tuml_mc *t, const key *k) { return (int32_t)((k->hash >> 32) % (uint64_t)t->updaters); }
 
-/* A tuple of the updater's own. With udf, the journal lies in the sink. */
+/* Adds a tuple of one of the updater's own keys. With udf, the journal is in the sink. */
 static ps_code update_own(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple *next) {
   const batch *b = gate_batch(next);
   int64_t row = gate_row(next);
@@ -125,7 +125,7 @@ static ps_code update(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple
     ps_code code = update_own(t, op, u, next);
     if (code != PS_OK) return code;
   } else if (next->ts > self->ts) {
-    w_hive_heartbeat(t->out.hive, u, next->ts); /* time moves, whoever has the key */
+    w_hive_heartbeat(t->out.hive, u, next->ts); /* the position advances for tuples of others, too */
   }
   self->ts = next->ts;
   AT(update_publish);
@@ -134,7 +134,7 @@ static ps_code update(tuml_mc *t, ps_operator *op, int32_t u, const t_gate_tuple
   return PS_OK;
 }
 
-/* Wakes the output thread if there may be something for it: a window has become complete, or tuples to settle. */
+/* Wakes the output thread if a window may be complete or there are tuples to settle. */
 static void ring_output(updater *self, ps_operator *op, bool all) {
   uint64_t open = self->ts < 0 ? 0 : first_start(operator_windows(op), (uint64_t)self->ts);
   if (open == self->open && self->unrung < (all ? 1 : SETTLE_EVERY)) return;
@@ -143,7 +143,7 @@ static void ring_output(updater *self, ps_operator *op, bool all) {
   operator_ring(op, 0);
 }
 
-/* Nothing is ready: markers may have moved time. */
+/* Nothing is ready, but markers may have advanced the position. */
 static ps_code update_idle(tuml_mc *t, ps_operator *op, int32_t u, ps_code got) {
   updater *self = &t->updater[u];
   if (got == PS_END) {
@@ -193,9 +193,9 @@ static bool settle(tuml_mc *t, ps_operator *op) {
 
 static ps_code output_step(tuml_mc *t, ps_operator *op, ps_fault *fault) {
   look(t, op);
-  ps_code code = hive_out_complete(&t->out, op, fault);
+  ps_code code = w_hive_output_complete(&t->out, op, fault);
   if (code != PS_EMPTY && code != PS_END) return code;
-  if (code == PS_END) look(t, op); /* who has closed has read everything */
+  if (code == PS_END) look(t, op); /* a closed updater has read everything */
   return settle(t, op) ? code : PS_NO_MEMORY;
 }
 
@@ -203,14 +203,14 @@ static ps_code tuml_mc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return number == 0 ? output_step(op->state, op, fault) : update_step(op->state, op, number - 1);
 }
 
-static int64_t tuml_mc_oldest(ps_operator *op) { return hive_out_oldest(&((tuml_mc *)op->state)->out); }
+static int64_t tuml_mc_oldest(ps_operator *op) { return w_hive_output_oldest(&((tuml_mc *)op->state)->out); }
 
-static int64_t tuml_mc_newest(ps_operator *op) { return hive_out_newest(&((tuml_mc *)op->state)->out); }
+static int64_t tuml_mc_newest(ps_operator *op) { return w_hive_output_newest(&((tuml_mc *)op->state)->out); }
 
 /* ---- snapshots ---- */
 
 static bool tuml_mc_save(ps_operator *op, window_visit visit, void *context) {
-  return hive_out_save(&((tuml_mc *)op->state)->out, visit, context);
+  return w_hive_output_save(&((tuml_mc *)op->state)->out, visit, context);
 }
 
 static ps_code tuml_mc_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
@@ -222,10 +222,10 @@ static void tuml_mc_number(ps_operator *op, int64_t next) { w_hive_number(((tuml
 
 static int64_t tuml_mc_absorbed(ps_operator *op, int32_t which) {
   tuml_mc *t = op->state;
-  return t->updater[0].read[which] - t->passed[which]; /* while paused, all have read the same */
+  return t->updater[0].read[which] - t->passed[which]; /* while paused, all updaters have read the same */
 }
 
-static void tuml_mc_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((tuml_mc *)op->state)->out, out); }
+static void tuml_mc_stats(ps_operator *op, ps_stats *out) { w_hive_output_stats(&((tuml_mc *)op->state)->out, out); }
 
 const design tuml_mc_design = {
     .ordered = true,

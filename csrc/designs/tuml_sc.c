@@ -1,4 +1,4 @@
-/* tuml_sc.c - the TuML_SC design (Alg. 3): a T-Gate in, one thread that updates and puts out. See operator.h. */
+/* tuml_sc.c - the TuML_SC design (Alg. 3): a T-Gate; one thread updates and emits. See operator.h. */
 #include "designs/designs.h"
 #include "designs/t_gate_input.h"
 #include "designs/update_output.h"
@@ -44,7 +44,7 @@ static void tuml_sc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
 }
 
 static bool tuml_sc_piles(ps_operator *op, int32_t which, int64_t ts) {
-  (void)op, (void)which, (void)ts; /* each is a node of the gate */
+  (void)op, (void)which, (void)ts; /* each heartbeat is a node of the gate */
   return true;
 }
 
@@ -52,7 +52,7 @@ static void tuml_sc_close(ps_operator *op, int32_t which) { gate_in_close(&((tum
 
 /* ---- Update, Output ---- */
 
-/* Nothing is ready: what the markers on the way have completed leaves. */
+/* Nothing is ready: emits the windows that markers on the way have completed. */
 static ps_code idle(tuml_sc *t, ps_operator *op, ps_code got, ps_fault *fault) {
   ps_code code = got == PS_END ? update_output_all(&t->update_output, op, fault)
                                : update_output_complete(&t->update_output, op, t_gate_position(t->in.gate, 0), fault);
@@ -60,7 +60,7 @@ static ps_code idle(tuml_sc *t, ps_operator *op, ps_code got, ps_fault *fault) {
   return operator_settle(op) ? got : PS_NO_MEMORY;
 }
 
-/* The tuple goes into its windows, and then those leave that it has completed: none of its own is among them. */
+/* Adds the tuple to its windows, then emits those that it has completed: none of its own is among them. */
 static ps_code update_output_tuple(tuml_sc *t, ps_operator *op, const t_gate_tuple *next, ps_fault *fault) {
   ps_code code = update_output_update(&t->update_output, op, gate_batch(next), gate_row(next));
   if (code == PS_OK) code = update_output_complete(&t->update_output, op, next->ts, fault);

@@ -10,12 +10,12 @@ void update_output_free(update_output *u) { window_list_free(&u->windows); }
 
 /* ---- output ---- */
 
-/* Puts out the first winset. Settles first, because the sink may be full for long. */
+/* Emits the first winset. Settles first, because the sink may stay full for long. */
 static ps_code output_first(update_output *u, ps_operator *op, ps_fault *fault) {
   if (!operator_settle(op)) return PS_NO_MEMORY;
   ps_code code = sink_lock(&op->sink);
   if (code != PS_OK) return code;
-  code = winset_output(u->windows.first, &op->functions, op->keys, op->column_types + 1, &op->sink.rows, fault);
+  code = list_winset_output(u->windows.first, &op->functions, op->keys, op->column_types + 1, &op->sink.rows, fault);
   sink_unlock(&op->sink);
   if (code != PS_OK) return code;
   window_list_pop(&u->windows);
@@ -34,7 +34,7 @@ ps_code update_output_all(update_output *u, ps_operator *op, ps_fault *fault) {
   return code;
 }
 
-/* ---- update; with udf the journal lies in the sink ---- */
+/* ---- update; with udf the journal is in the sink ---- */
 
 ps_code update_output_begin(ps_operator *op) { return op->functions.udf >= 0 ? sink_lock(&op->sink) : PS_OK; }
 

@@ -1,19 +1,19 @@
 /* w_hive_output.c - see w_hive_output.h. */
 #include "designs/w_hive_output.h"
 
-bool hive_out_init(hive_out *h, ps_operator *op, int32_t updaters, bool own_keys) {
-  *h = (hive_out){.hive = w_hive_new(op->size, op->advance, &op->functions, updaters, own_keys, op->levels)};
+bool w_hive_output_init(w_hive_output *h, ps_operator *op, int32_t updaters, bool own_keys) {
+  *h = (w_hive_output){.hive = w_hive_new(op->size, op->advance, &op->functions, updaters, own_keys, op->levels)};
   if (h->hive) w_hive_stop_at(h->hive, &op->cancelled);
   return h->hive != NULL;
 }
 
-void hive_out_free(hive_out *h) {
+void w_hive_output_free(w_hive_output *h) {
   win_set_free(h->taken);
   w_hive_free(h->hive);
 }
 
-/* Puts out the winset that has been taken. */
-static ps_code put(hive_out *h, ps_operator *op, ps_fault *fault) {
+/* Emits the winset that was taken. */
+static ps_code put(w_hive_output *h, ps_operator *op, ps_fault *fault) {
   ps_code code = sink_lock(&op->sink);
   if (code != PS_OK) return code;
   code = win_set_output(h->taken, op->keys, op->column_types + 1, &op->sink.rows, fault);
@@ -24,7 +24,7 @@ static ps_code put(hive_out *h, ps_operator *op, ps_fault *fault) {
   return PS_OK;
 }
 
-ps_code hive_out_complete(hive_out *h, ps_operator *op, ps_fault *fault) {
+ps_code w_hive_output_complete(w_hive_output *h, ps_operator *op, ps_fault *fault) {
   ps_code code = PS_OK;
   while (code == PS_OK) {
     if (!h->taken) code = w_hive_get_next_winset(h->hive, &h->taken);
@@ -33,16 +33,18 @@ ps_code hive_out_complete(hive_out *h, ps_operator *op, ps_fault *fault) {
   return code;
 }
 
-int64_t hive_out_oldest(const hive_out *h) { return h->taken ? win_set_start(h->taken) : w_hive_oldest(h->hive); }
+int64_t w_hive_output_oldest(const w_hive_output *h) {
+  return h->taken ? win_set_start(h->taken) : w_hive_oldest(h->hive);
+}
 
-int64_t hive_out_newest(const hive_out *h) {
+int64_t w_hive_output_newest(const w_hive_output *h) {
   int64_t start = w_hive_newest(h->hive);
   return start < 0 && h->taken ? win_set_start(h->taken) : start;
 }
 
-void hive_out_stats(hive_out *h, ps_stats *out) { out->windows = w_hive_windows(h->hive); }
+void w_hive_output_stats(w_hive_output *h, ps_stats *out) { out->windows = w_hive_windows(h->hive); }
 
-bool hive_out_save(hive_out *h, window_visit visit, void *context) {
+bool w_hive_output_save(w_hive_output *h, window_visit visit, void *context) {
   if (h->taken && !win_set_each(h->taken, visit, context)) return false;
   return w_hive_each(h->hive, visit, context);
 }

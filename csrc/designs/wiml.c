@@ -1,18 +1,18 @@
 /*
  * wiml.c - the WiML design (Alg. 6): the inputs' threads update the windows of a W-Hive themselves, each in a lane of
- * its own; one thread puts out. Only for functions that do not depend on the order of tuples. See operator.h.
+ * its own; one thread emits. Only for functions that do not depend on the order of tuples. See operator.h.
  *
- * A tuple is in its windows when add returns, but it counts as pending until it is ready, as in every design: that is
- * what bounds how far an input may run ahead, and with it the windows that are open. The output thread settles: it
- * reads how far all inputs are (`promise`) and how many tuples they have added (`added`), puts out what is complete,
- * and then passes the tuples that were ready.
+ * A tuple is in its windows when add returns, but is pending until it is ready, as in every design: that bounds how far
+ * an input may run ahead, and with it the number of open windows. The output thread reads the progress of all inputs
+ * (`promise`) and how many tuples they have added (`added`), emits what is complete, and then passes the tuples that
+ * were ready.
  *
- * Memory. What an add allocates depends on what is in the windows already: nodes, winsets, windows and states that are
- * missing, and more room in the states of sums and strings, for a later row of a batch also on the rows before it. To
- * reserve all of it, every window of every tuple would have to be found twice, where Alg. 6 finds it once; and a bound
- * from above is as many states as tuples times windows that overlap. So nothing is reserved: one tuple is in all of its
- * windows or in none (w_hive.h), but a batch that runs out of memory half-way cannot be taken back, and ends the
- * operator, as an update that runs out of memory does in every design (operator_fail).
+ * Memory. What an add allocates depends on what is in the windows: missing nodes, winsets, windows and states, more
+ * room in the states of sums and strings, and for a later row of a batch also on the rows before it. Reserving all of
+ * it would look up every window of every tuple twice, where Alg. 6 looks it up once; an upper bound is tuples times
+ * overlapping windows. So nothing is reserved. One tuple is added to all of its windows or to none (w_hive.h), but a
+ * batch that runs out of memory half-way cannot be undone and ends the operator (operator_fail), as an update without
+ * memory does in every design.
  */
 #include "designs/designs.h"
 #include "designs/w_hive_output.h"
@@ -20,21 +20,21 @@
 #define RING_EVERY SIZED(256, 2) /* tuples between two rings */
 
 typedef struct {
-  cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; the windows of all tuples before it are updated */
-  cell added;        /* tuples in their windows */
-  uint64_t open;     /* the input's: where the first window started that was open when the output thread was rung */
-  int64_t tuples;    /* the input's: what is in `added` */
-  int64_t seen;      /* the output thread's: `added` when it looked */
-  int64_t passed;    /* the output thread's */
-  uint8_t apart[64]; /* from the next input's */
+  cell promise;      /* 0: none, ts + 1, or PROMISE_CLOSED; the windows of all tuples below it are updated */
+  cell added;        /* tuples added to their windows */
+  uint64_t open;     /* input's thread: start of the first window that was open when it last rang */
+  int64_t tuples;    /* input's thread: value of `added` */
+  int64_t seen;      /* output thread: `added` at the last look */
+  int64_t passed;    /* output thread: tuples passed */
+  uint8_t apart[64]; /* separates it from the next input's */
 } wiml_input;
 
 typedef struct {
-  hive_out out;
+  w_hive_output out;
   wiml_input *input;
 } wiml;
 
-/* Up to where tuples are ready: (ts, input). */
+/* Tuples up to here are ready: (ts, input). */
 typedef struct {
   int64_t ts;
   int32_t input;
@@ -49,7 +49,7 @@ static int32_t wiml_workers(int32_t threads) {
 
 static void wiml_free(ps_operator *op) {
   wiml *w = op->state;
-  hive_out_free(&w->out);
+  w_hive_output_free(&w->out);
   memory_free(w->input);
   memory_free(w);
 }
@@ -59,7 +59,7 @@ static bool wiml_init(ps_operator *op) {
   wiml *w = op->state = memory_new(sizeof *w);
   if (!w) return false;
   w->input = memory_new((size_t)op->inputs * sizeof *w->input);
-  if (!w->input || !hive_out_init(&w->out, op, op->inputs, false)) {
+  if (!w->input || !w_hive_output_init(&w->out, op, op->inputs, false)) {
     wiml_free(op);
     return false;
   }
@@ -77,7 +77,7 @@ static bool wiml_reserve(ps_operator *op, int32_t which, int64_t rows) {
   return true;
 }
 
-/* Says how far the input has come, and wakes the output thread. */
+/* Publishes the input's progress, and wakes the output thread. */
 static void publish(wiml_input *in, ps_operator *op, uint64_t promise, int64_t tuples) {
   AT(add_update);
   promise_write(&in->promise, promise);
@@ -87,7 +87,7 @@ static void publish(wiml_input *in, ps_operator *op, uint64_t promise, int64_t t
   operator_ring(op, 0);
 }
 
-/* A batch that is published may be freed at once: nothing of it is read afterwards. */
+/* A published batch may be freed at once, so nothing of it is read afterwards. */
 static void wiml_add(ps_operator *op, int32_t which, batch *b) {
   wiml *w = op->state;
   wiml_input *in = &w->input[which];
@@ -128,7 +128,7 @@ static frontier look(wiml *w, const ps_operator *op) {
     uint64_t promise = promise_read(&w->input[i].promise);
     w->input[i].seen = (int64_t)merged_read(&w->input[i].added);
     if (promise == PROMISE_CLOSED) continue;
-    int64_t ts = (int64_t)(promise - 1); /* -1: it has not begun, and nothing is ready */
+    int64_t ts = (int64_t)(promise - 1); /* -1: no promise yet, so nothing is ready */
     if (f.input == op->inputs || ts < f.ts) f = (frontier){ts, i};
   }
   return f;
@@ -139,7 +139,7 @@ static bool settle(wiml *w, ps_operator *op, frontier f) {
   for (int32_t i = 0; i < op->inputs; i++) {
     wiml_input *in = &w->input[i];
     if (in->seen == in->passed) continue;
-    ledger_view view = ledger_look(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
+    ledger_view view = ledger_count_above(&op->input[i].ledger, i <= f.input ? f.ts : f.ts - 1);
     int64_t n = view.held - view.above;
     if (n > in->seen - in->passed) n = in->seen - in->passed;
     in->passed += n;
@@ -152,23 +152,23 @@ static ps_code wiml_step(ps_operator *op, int32_t number, ps_fault *fault) {
   (void)number;
   wiml *w = op->state;
   frontier f = look(w, op);
-  ps_code code = hive_out_complete(&w->out, op, fault);
+  ps_code code = w_hive_output_complete(&w->out, op, fault);
   if (code != PS_EMPTY && code != PS_END) return code;
-  if (code == PS_END) f = look(w, op); /* who has closed has added everything */
+  if (code == PS_END) f = look(w, op); /* a closed input has added everything */
   return settle(w, op, f) ? code : PS_NO_MEMORY;
 }
 
-static int64_t wiml_oldest(ps_operator *op) { return hive_out_oldest(&((wiml *)op->state)->out); }
+static int64_t wiml_oldest(ps_operator *op) { return w_hive_output_oldest(&((wiml *)op->state)->out); }
 
-static int64_t wiml_newest(ps_operator *op) { return hive_out_newest(&((wiml *)op->state)->out); }
+static int64_t wiml_newest(ps_operator *op) { return w_hive_output_newest(&((wiml *)op->state)->out); }
 
 /* ---- snapshots ---- */
 
 static bool wiml_save(ps_operator *op, window_visit visit, void *context) {
-  return hive_out_save(&((wiml *)op->state)->out, visit, context);
+  return w_hive_output_save(&((wiml *)op->state)->out, visit, context);
 }
 
-/* Into the lane of the first input: it does not matter, since lanes are combined. */
+/* Any lane will do, since lanes are combined. */
 static ps_code wiml_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
   return w_hive_load(((wiml *)op->state)->out.hive, 0, start, k, state);
 }
@@ -178,7 +178,7 @@ static int64_t wiml_absorbed(ps_operator *op, int32_t which) {
   return in->tuples - in->passed;
 }
 
-static void wiml_stats(ps_operator *op, ps_stats *out) { hive_out_stats(&((wiml *)op->state)->out, out); }
+static void wiml_stats(ps_operator *op, ps_stats *out) { w_hive_output_stats(&((wiml *)op->state)->out, out); }
 
 const design wiml_design = {
     .ordered = false,

@@ -1,9 +1,9 @@
 /* block_merge.c - see block_merge.h. */
 #include "gates/block_merge.h"
 
-enum { GUARDS = 2 }; /* around each list */
+enum { GUARDS = 2 }; /* per list */
 
-/* Bits that tell n things apart. */
+/* Bits that number n things. */
 static int32_t bits_for(int64_t n) {
   int32_t bits = 0;
   while (((int64_t)1 << bits) < n) bits++;
@@ -36,10 +36,10 @@ void block_merge_begin(block_merge *m, int64_t base) {
   m->end = m->keys;
 }
 
-/* Where the keys of another list go, behind the last one. */
+/* Where the next list's keys are written, after the last list. */
 static uint64_t *next_list(const block_merge *m) { return m->end + 1; }
 
-/* They are there. */
+/* Completes a list of n keys that were written at next_list. */
 static void put_guards(block_merge *m, int64_t n) {
   uint64_t *first = next_list(m);
   first[-1] = 0;
@@ -48,19 +48,19 @@ static void put_guards(block_merge *m, int64_t n) {
   m->list[m->lists++] = (block_list){first, n};
 }
 
-/* What the keys of a list have in common. */
+/* What all keys of a list share. */
 typedef struct {
-  uint64_t below, number;        /* base - 1; the list's number, where it stands in a key */
-  int32_t ts_above, place_above; /* bits */
+  uint64_t below, number;        /* base - 1; the list's number, shifted to its place */
+  int32_t ts_above, place_above; /* bits below these fields */
 } key_form;
 
 static inline uint64_t key_of(key_form f, int64_t ts, int64_t place) {
   return ((uint64_t)ts - f.below) << f.ts_above | f.number | (uint64_t)place << f.place_above;
 }
 
-/* Each timestamp a group of its own, which is right for any list. CHUNK at a time, which a compiler can make wide. They
-   come from another thread's memory, so that they are asked for AHEAD of time, at the end for those of the next block.
-   (As an integer: there may be none.) */
+/* One group per timestamp, correct for any list. CHUNK at a time, so that the compiler can vectorize. The timestamps
+   are in another thread's memory, so they are prefetched AHEAD bytes early; at the end, those of the next block.
+   (Computed as an integer, because there may be no such element.) */
 static int64_t add_single(key_form f, uint64_t *key, const int64_t *ts, int64_t n, int64_t most) {
   enum { CHUNK = SIZED(8, 2), AHEAD = 96 * sizeof *ts };
   int64_t i = 0;
@@ -72,10 +72,10 @@ static int64_t add_single(key_form f, uint64_t *key, const int64_t *ts, int64_t 
   return i;
 }
 
-/* Equal ones in one group: a key is written for each timestamp, and over it the next one if the group goes on. */
+/* One group per distinct timestamp: while a group continues, its key is overwritten with a larger size. */
 static int64_t add_groups(key_form f, uint64_t **key, const int64_t *ts, int64_t n, int64_t most) {
   uint64_t *to = *key - 1;
-  int64_t i = 0, more = 0, last = -1; /* more: than one, in the group */
+  int64_t i = 0, more = 0, last = -1; /* more: group size - 1 */
   for (; i < n && ts[i] <= most; i++) {
     bool begins = ts[i] != last;
     last = ts[i];
@@ -100,7 +100,7 @@ int64_t block_merge_add(block_merge *m, int32_t number, const int64_t *ts, int64
 
 /* ---- merging ---- */
 
-/* A way through two lists: the next key of each, and the place of the lower or higher one. */
+/* One merge of two lists: the next key of each, and where the lower or higher one is written. */
 typedef struct {
   const uint64_t *a, *b;
   uint64_t *to;
@@ -133,7 +133,7 @@ static int64_t share(const block_list *a, const block_list *b, int64_t n) {
   return low;
 }
 
-/* The four ways meet at one and three quarters; what the quarters leave over is taken upwards. */
+/* The four merges meet at one and three quarters; what is left by rounding is merged upwards. */
 static void merge_two(const block_list *a, const block_list *b, uint64_t *to) {
   int64_t n = a->n + b->n, half = n / 2, quarter = half / 2, cut = share(a, b, half);
   const uint64_t *a_half = a->first + cut, *b_half = b->first + (half - cut);
@@ -157,7 +157,7 @@ static void swap_buffers(block_merge *m) {
   m->lists = 0;
 }
 
-/* One round: pairs of neighbors, which keeps the lists in the order of their numbers; the last one may be alone. */
+/* One round: merges neighbours, which keeps lists ordered by number; the last one may have no neighbour. */
 static void merge_pairs(block_merge *m) {
   int32_t lists = m->lists;
   swap_buffers(m);

@@ -1,22 +1,24 @@
 /*
- * block_merge.h - merges short sorted lists of timestamps into one, with nothing that a processor would have to guess.
+ * block_merge.h - merges short sorted lists of timestamps into one, without unpredictable branches.
  *
- * Timestamps of a list that are equal may make a group. A group becomes one integer, the key, so that order and ties
- * are one comparison; where in its list the group is, and how many are in it, comes last and changes no order:
+ * Equal timestamps of a list may form a group. A group is one integer, the key, so that timestamp and tie are one
+ * comparison. The place of the group in its list and its size are in the low bits, where they change no order:
  *
- *   key = (ts - base + 1), the list's number, place of the first, size - 1     never 0 or UINT64_MAX: block_merge_spans
+ *   key = (ts - base + 1), number of the list, place of the first, size - 1
  *
- * Keys lie in one of two buffers, each list between two guards, and pairs of lists are merged from one buffer into the
- * other until one is left:
+ * A key is never 0 or UINT64_MAX (block_merge_spans); these are the guards below.
+ *
+ * Keys are in one of two buffers, each list between two guards. Pairs of lists are merged from one buffer into the
+ * other until one list is left:
  *
  *   0 [list 0] ~0  0 [list 1] ~0  0 [list 2] ~0
  *   0 [lists 0 and 1      ] ~0    0 [list 2] ~0
  *
- * Which of two keys is the lower one is as good as random when inputs interleave. Hence a step takes one or the other
- * without a branch, and the guards spare it to ask for the end of a list. A step waits for the one before it, so that
- * four ways go side by side: from both ends and from the middle, which a search finds, in both directions.
+ * Which of two keys is lower is as good as random when inputs interleave. Hence a step selects one without a branch,
+ * and the guards replace the test for the end of a list. A step depends on the one before it, so four merges run side
+ * by side: upwards from the start, downwards from the end, and both ways from the middle, which a binary search finds.
  *
- * For one thread. Memory is allocated by init alone.
+ * For one thread. Only init allocates.
  */
 #pragma once
 
@@ -29,33 +31,33 @@ typedef struct {
 
 typedef struct {
   uint64_t *keys, *spare;          /* the buffer that holds the lists, and the one to merge into */
-  int64_t each;                    /* the most timestamps of a list */
-  int64_t base;                    /* of the timestamps */
-  int32_t number_bits, place_bits; /* of a key */
+  int64_t each;                    /* most timestamps per list */
+  int64_t base;                    /* lowest timestamp */
+  int32_t number_bits, place_bits; /* width of two fields of a key */
   int32_t lists;
-  uint64_t *end;    /* behind the last list */
-  block_list *list; /* in the order of their numbers */
+  uint64_t *end;    /* after the last list's guard */
+  block_list *list; /* ordered by number */
 } block_merge;
 
-/* Room for so many lists of at most `each` timestamps. False when out of memory. */
+/* Makes room for `lists` lists of at most `each` timestamps. False: out of memory. */
 bool block_merge_init(block_merge *m, int32_t lists, int64_t each);
 void block_merge_free(block_merge *m);
 
-/* Whether keys can tell timestamps from base to base + span apart. */
+/* Whether keys can represent timestamps from base to base + span. */
 static inline bool block_merge_spans(const block_merge *m, uint64_t span) {
   return span < (UINT64_MAX >> (m->number_bits + 2 * m->place_bits)) - 1;
 }
 
-/* Begins anew: no list, timestamps at or above base. */
+/* Starts over: no lists, timestamps at or above base. */
 void block_merge_begin(block_merge *m, int64_t base);
-/* A list: those of the n sorted timestamps that are not above `most`, `each` at the most; how many these are. Its
-   number, in 0 .. lists - 1, is above those of the lists before. Of equal timestamps those of the lower number come
-   first. `ties`: many are equal, so that it pays to look for groups; else each is one of its own. */
+/* Adds a list: the first of the n sorted timestamps that are not above `most`, at most `each`. Returns how many.
+   `number` is in 0 .. lists - 1 and above those of earlier lists. Of equal timestamps those with the lower number are
+   first. `ties`: many are equal, so groups pay off; otherwise each timestamp is a group of its own. */
 int64_t block_merge_add(block_merge *m, int32_t number, const int64_t *ts, int64_t n, int64_t most, bool ties);
-/* All groups in order; they stay until begin. At least one list has been added. */
+/* All groups in order; valid until begin. At least one list was added. */
 block_list block_merge_all(block_merge *m);
 
-/* What is in a key. */
+/* The fields of a key. */
 static inline int64_t block_merge_field(uint64_t of, int32_t above, int32_t bits) {
   return (int64_t)(of >> above & (((uint64_t)1 << bits) - 1));
 }

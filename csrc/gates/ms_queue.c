@@ -4,11 +4,11 @@
 typedef uint64_t word; /* a counted word */
 
 #define NIL 0u
-#define TAG_FIRST SIZED(UINT64_C(0), (UINT64_MAX - 2) << 32) /* any: tags wrap */
+#define TAG_FIRST SIZED(UINT64_C(0), (UINT64_MAX - 2) << 32) /* any value will do: tags wrap */
 
 static uint32_t node_of(word w) { return (uint32_t)w; }
 
-/* Names the node, with a tag one above that of the word which this one replaces. */
+/* A word for the node, with a tag one above that of the word it replaces. */
 static word word_after(word before, uint32_t node) { return ((before >> 32) + 1) << 32 | node; }
 
 /* Node n of 1, 2, ...: chunk c begins with node MS_CHUNK_MIN * (2^c - 1) + 1. */
@@ -21,7 +21,7 @@ static ms_node *node_at(const ms_queue *q, uint32_t n) {
 
 /* ---- the pool: a stack (Treiber) ---- */
 
-/* A node out of the pool, NIL if there is none; *link is the word that its `next` holds. */
+/* Pops a node off the pool, NIL if there is none; *link is the word in its `next`. */
 static uint32_t take_node(ms_queue *q, word *link) {
   for (;;) {
     AT(enqueue_read_top);
@@ -34,7 +34,7 @@ static uint32_t take_node(ms_queue *q, word *link) {
   }
 }
 
-/* Puts a node into the pool; `link` is the word that its `next` holds. */
+/* Pushes a node onto the pool; `link` is the word in its `next`. */
 static void give_node(ms_queue *q, uint32_t n, word link) {
   for (;;) {
     AT(dequeue_read_top);
@@ -86,7 +86,7 @@ static bool grow(ms_queue *q) {
 }
 
 bool ms_queue_reserve(ms_queue *q, int64_t values) {
-  while (q->nodes - 2 < values) { /* one is the dummy, one may be in a dequeuer's hands */
+  while (q->nodes - 2 < values) { /* one is the dummy, one may be owned by a dequeuer */
     if (!grow(q)) return false;
   }
   return true;

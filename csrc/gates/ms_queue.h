@@ -5,22 +5,22 @@
  *                          tail --^                tail may lag by one
  *    top ----> free ---> free ---> nil             the pool
  *
- * Nodes come from a pool and are used again, so a pointer is a counted word: the node's number in the low 32 bits (0:
- * nil), in the high 32 a tag that every write raises. A compare-and-swap that slept through a reuse fails. (One that
- * sleeps through 2^32 writes of one word would not; the operator has one enqueuer and one dequeuer for each queue,
+ * Nodes are allocated from a pool and reused, so a pointer is a counted word: the node's number in the low 32 bits (0:
+ * nil) and in the high 32 a tag that every write increments. A compare-and-swap whose thread slept through a reuse
+ * fails. (It would not after exactly 2^32 writes of the word; the operator has one enqueuer and one dequeuer per queue,
  * where no tag is needed at all: model MSQueuePairUncounted.)
  *
- * Who may call  enqueue, dequeue, peek, is_empty: any thread, all at the same time. reserve: one thread at a time,
- *               together with all of those. init, free: nobody else.
- * Invariants    I1 the list from head ends in nil and holds tail, which is the last node or the one before it;
- *               I2 every node is in one place: in the queue, in the pool, or in the hands of one thread;
- *               I3 a compare-and-swap that succeeds changes what its thread has read.
+ * Roles         enqueue, dequeue, peek, is_empty: any thread, all concurrently. reserve: one thread at a time,
+ *               concurrently with all of those. init, free: no other call.
+ * Invariants    I1 the list from head ends in nil and contains tail, which is the last node or the one before it;
+ *               I2 every node is in one place: in the queue, in the pool, or owned by one thread;
+ *               I3 a compare-and-swap that succeeds replaces the value that its thread has read.
  * Guarantees    G1 linearizable: enqueue at enqueue_cas_next, dequeue at dequeue_cas_head, "empty" and peek at the read
- *                  of `next` if the check that follows finds head unmoved;
- *               G2 "full" only if every node that is not in the queue is in another thread's hands.
- * Progress      lock-free. A thread that stops keeps at most one node.
- * Memory        The pool grows by reserve, in chunks that double and stay until free, so a node that was reused under a
- *               reader is still a node: the reader finds out by its next check or compare-and-swap.
+ *                  of `next` if the check that follows finds head unchanged;
+ *               G2 "full" only if every node that is not in the queue is owned by another thread.
+ * Progress      lock-free. A stopped thread keeps at most one node.
+ * Memory        reserve adds chunks to the pool, which double and stay until free. So a node that is reused while a
+ *               thread reads it is still a node, and the thread's next check or compare-and-swap fails.
  */
 #pragma once
 
@@ -28,7 +28,7 @@
 #include "base/base.h"
 
 typedef struct {
-  cell next; /* counted word: the node behind, in the queue or in the pool */
+  cell next; /* counted word: the next node, in the queue or in the pool */
   cell value;
 } ms_node;
 
@@ -37,7 +37,7 @@ typedef struct {
 /* All chunks together hold MS_CHUNK_MIN * (2^MS_CHUNKS - 1) nodes, numbered from 1: they must fit into 32 bits. */
 _Static_assert(((UINT64_C(1) << MS_CHUNKS) - 1) * MS_CHUNK_MIN <= UINT32_MAX, "a node's number has 32 bits");
 
-#define MS_LINE 64 /* bytes that cores hand to each other at once: enqueuers use tail, dequeuers head */
+#define MS_LINE 64 /* cache line: enqueuers use tail, dequeuers head */
 
 typedef struct {
   cell head;
@@ -46,14 +46,14 @@ typedef struct {
   uint8_t after_tail[MS_LINE - sizeof(cell)];
   cell top;
   uint8_t after_top[MS_LINE - sizeof(cell)];
-  int64_t nodes;             /* made so far, the dummy included; the reserver's */
-  ms_node *chunk[MS_CHUNKS]; /* each is set before the first of its nodes is given to the pool */
+  int64_t nodes;             /* reserver: nodes made so far, including the dummy */
+  ms_node *chunk[MS_CHUNKS]; /* each is set before the first of its nodes is in the pool */
 } ms_queue;
 
 bool ms_queue_init(ms_queue *q); /* false: out of memory */
 void ms_queue_free(ms_queue *q);
 
-/* Makes the pool large enough for `values` in the queue while one thread is dequeuing. False: out of memory. */
+/* Makes the pool large enough for `values` in the queue and one concurrent dequeue. False: out of memory. */
 bool ms_queue_reserve(ms_queue *q, int64_t values);
 
 bool ms_queue_enqueue(ms_queue *q, uint64_t value);  /* false: full */

@@ -18,7 +18,7 @@ void queue_free(queue *q) {
   pthread_mutex_destroy(&q->lock);
 }
 
-/* ---- the ring behind a mutex ---- */
+/* ---- the ring guarded by a mutex ---- */
 
 #define RING_FIRST SIZED(64, 1) /* tuples */
 

@@ -1,7 +1,7 @@
-/* reclaim.c - when may a node be freed; see reclaim.h. */
+/* reclaim.c - see reclaim.h. */
 #include "gates/reclaim.h"
 
-#define NOT_LOOKED UINT64_MAX /* no count of entries gets there */
+#define NOT_LOOKED UINT64_MAX /* above any count of entries */
 
 bool reclaim_init(reclaim *r, int32_t inputs, int32_t readers, int32_t levels, skip_node *first) {
   *r = (reclaim){.inputs = inputs, .readers = readers, .levels = levels};
@@ -48,7 +48,7 @@ static uint64_t slowest_reader(const reclaim *r, uint64_t least) {
   return least;
 }
 
-/* Trail follows the slowest reader; best is the last node of full height on its way. */
+/* Advances trail to the slowest reader, and best to the last node of full height on the way. */
 static void follow(reclaim *r, uint64_t least) {
   while (r->rank < least) {
     AT(reclaim_read_next);
@@ -69,7 +69,7 @@ static bool move_front(reclaim *r, uint64_t nodes) {
   return true;
 }
 
-/* Have the calls that were under way when front moved all ended? One look at each input, no waiting. */
+/* Whether the calls under way when front advanced have ended. Reads each input once, never waits. */
 static bool calls_ended(reclaim *r) {
   bool ended = true;
   for (int32_t i = 0; i < r->inputs; i++) {
@@ -86,7 +86,7 @@ static bool calls_ended(reclaim *r) {
 }
 
 bool reclaim_advance(reclaim *r, uint64_t nodes, skip_node **first, skip_node **end) {
-  bool moving = r->oldest != r->moved; /* front has moved, the calls of that moment had not all ended */
+  bool moving = r->oldest != r->moved; /* front has advanced, but not all calls of that time had ended */
   if (!moving && !move_front(r, nodes)) return false;
   if (!calls_ended(r)) return false;
   *first = r->oldest;

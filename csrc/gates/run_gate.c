@@ -1,9 +1,10 @@
 /* run_gate.c - see run_gate.h. */
 #include "gates/run_gate.h"
 
-/* Blocks: both buffers of the merge fit into the first two levels of any cache; with very many inputs a few tuples of
-   each have to do. A slice is as good when the next stretch of one input is as long as a loop needs to get going, and
-   better when a block would have hardly more tuples than there are inputs to look at; that stays so for a while. */
+/* BLOCK_TUPLES: both buffers of a merge fit into the first two levels of any cache; EACH_MIN: with very many inputs, a
+   block has at least this many tuples of each. A slice is as fast as a block if STRETCH_LONG or more tuples of one
+   input follow each other, and faster if a block has fewer than EACH_PAYS tuples per input; that usually lasts, so the
+   next REST calls return slices. */
 enum {
   BLOCK_TUPLES = SIZED(4096, 2),
   EACH_MIN = SIZED(16, 2),
@@ -49,8 +50,8 @@ static void run_gate_leave(run *r) {
   if (holders_leave(&r->holders) == 1) memory_free(r);
 }
 
-/* What no reader has left: from the cursor on that is farthest behind. All cursors of an input stand in one list, and
-   every run before the last has a next; walking from each cursor and counting out frees each run once. */
+/* Frees the runs that no reader has left, from the slowest cursor on. All cursors of an input are in one list, and
+   every run except the last has a next; leaving every run once per cursor frees each run once. */
 static void free_from(run *r) {
   while (r) {
     run *next = link_last(&r->next);
@@ -63,7 +64,7 @@ void run_gate_free(run_gate *g) {
   for (int32_t i = 0; g->input && g->reader && i < g->inputs; i++) {
     run *tail = g->input[i].tail;
     for (int32_t k = 0; tail && k < g->readers; k++) {
-      run_cursor *cursor = g->reader[k].cursor; /* NULL: making the gate failed, and the list is the dummy */
+      run_cursor *cursor = g->reader[k].cursor; /* NULL: run_gate_init failed, and the list is the dummy */
       free_from(cursor && cursor[i].at ? cursor[i].at : tail);
     }
   }
@@ -118,7 +119,7 @@ static uint64_t position_of(const run_cursor *c) {
   return (uint64_t)*c->head + 1;
 }
 
-/* Steps into the run behind, if there is one. If not: the linearization point of "nothing is ready". */
+/* Advances to the next run, if there is one. If not: linearization point of "nothing is ready". */
 static bool run_gate_refresh(run_reader *r, run_cursor *c) {
   AT(next_read_next);
   run *next = run_link_read(&c->at->next);
@@ -131,14 +132,14 @@ static bool run_gate_refresh(run_reader *r, run_cursor *c) {
   return true;
 }
 
-/* How many of the n timestamps, the first of which is, are positions below `bound`. */
+/* How many of the n timestamps have positions below `bound`; the first one has. */
 static int64_t gallop(const int64_t *ts, int64_t n, uint64_t bound) {
   int64_t step = 1, low = 0;
   while (low + step < n && (uint64_t)ts[low + step] + 1 < bound) {
     low += step;
     step *= 2;
   }
-  int64_t high = low + step < n ? low + step : n; /* ts[low] is below; high is the end or not below */
+  int64_t high = low + step < n ? low + step : n; /* ts[low] is below; high is n, or ts[high] is not below */
   while (high - low > 1) {
     int64_t middle = low + (high - low) / 2;
     if ((uint64_t)ts[middle] + 1 < bound) {
@@ -150,12 +151,12 @@ static int64_t gallop(const int64_t *ts, int64_t n, uint64_t bound) {
   return high;
 }
 
-/* What a position of the winner has to be below to come before all others'. */
+/* Positions of the winner below this are before all others'. */
 static uint64_t bound_of_winner(const run_reader *r) {
   int32_t winner = tournament_winner(&r->position);
   tournament_rank second = tournament_second(&r->position);
   uint64_t bound = tournament_rank_score(second);
-  if (winner < tournament_rank_number(second) && bound < RUN_FOREVER) bound++; /* of equal ones ours come first */
+  if (winner < tournament_rank_number(second) && bound < RUN_FOREVER) bound++; /* of equal ones ours are first */
   return bound;
 }
 
@@ -165,7 +166,7 @@ static int64_t stretch(const run_reader *r, const run_cursor *c) {
   return gallop(c->head, c->stop - c->head, bound);
 }
 
-/* How many there are with the head's timestamp: they are ready, whatever the others have. */
+/* How many tuples have the head's timestamp: they are ready, whatever the other inputs hold. */
 static inline int64_t same(const run_cursor *c) {
   const int64_t *at = c->head + 1;
   while (at < c->stop && *at == *c->head) at++;
@@ -177,7 +178,7 @@ static inline bool has_head(const run_reader *r) {
   return c->head < c->stop;
 }
 
-/* The winner has none: reads on until it has. PS_EMPTY or PS_END if there is none to be had. */
+/* The winner has no head: reads on until one has. PS_EMPTY or PS_END: there is none. */
 static ps_code read_on(run_reader *r) {
   do {
     run_cursor *c = &r->cursor[tournament_winner(&r->position)];
@@ -196,8 +197,8 @@ static inline void answer(run_reader *r, run_cursor *c, int32_t winner, int64_t 
   tournament_update(&r->position, position_of(c));
 }
 
-/* An input that wins for the first time after another gives what it has of one timestamp, since with interleaved ones
-   there is no more to look for. */
+/* An input that was not the winner last time returns only the tuples of one timestamp: when inputs interleave, looking
+   for more does not pay. */
 static inline void answer_slice(run_reader *r, run_slice *out) {
   int32_t winner = tournament_winner(&r->position);
   run_cursor *c = &r->cursor[winner];
@@ -223,7 +224,7 @@ ps_code run_gate_get_next_ready_tuple(run_gate *g, int32_t reader, run_slice *ou
 
 /* ---- blocks ---- */
 
-/* The smallest promise, as a rank: of the runs at the cursors, or of as many tuples of a run as a block takes. */
+/* The smallest promise, as a rank: of the runs at the cursors, or of the part of a run that fits into a block. */
 static tournament_rank smallest_promise(const run_gate *g, const run_reader *r) {
   tournament_rank smallest = tournament_rank_of(RUN_FOREVER, -1);
   for (int32_t i = 0; i < g->inputs; i++) {
@@ -235,14 +236,14 @@ static tournament_rank smallest_promise(const run_gate *g, const run_reader *r) 
   return smallest;
 }
 
-/* Whether the run at a cursor has two tuples a timestamp or more, from the head on. */
+/* Whether the rest of the run at a cursor has two tuples or more per timestamp. */
 static inline bool has_ties(const run_reader *r, int32_t input) {
   const run_cursor *c = &r->cursor[input];
   return c->at->end - r->position.score[input] < (uint64_t)(c->stop - c->head) / 2;
 }
 
-/* Takes of each input what is at or below the promise, the head first of all. Of the input that promised, equal ones
-   may be left behind a cut: they come right behind the block. How many tuples there are. */
+/* Takes the tuples of each input that are at or below the promise; the head is among them. Equal timestamps of the
+   promising input may be left over by a cut: they are the next ones after the block. Returns the number of tuples. */
 static int64_t take_block(const run_gate *g, run_reader *r, tournament_rank promise) {
   int64_t total = 0;
   block_merge_begin(&r->merge, (int64_t)(tournament_lowest(&r->position) - 1));
@@ -261,7 +262,7 @@ static int64_t take_block(const run_gate *g, run_reader *r, tournament_rank prom
   return total;
 }
 
-/* False: keys cannot tell the timestamps apart. */
+/* False: keys cannot represent these timestamps. */
 static bool answer_block(const run_gate *g, run_reader *r, run_block *out) {
   tournament_rank promise = smallest_promise(g, r);
   if (!block_merge_spans(&r->merge, tournament_rank_score(promise) - tournament_lowest(&r->position))) return false;
@@ -273,7 +274,7 @@ static bool answer_block(const run_gate *g, run_reader *r, run_block *out) {
   return true;
 }
 
-/* Whether the head's input goes on alone for long; then the slice is to be all of it. */
+/* Whether the winner's next tuples form a long stretch; then the slice has to cover all of it. */
 static bool is_long(run_reader *r) {
   int32_t winner = tournament_winner(&r->position);
   const run_cursor *c = &r->cursor[winner];

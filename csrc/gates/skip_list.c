@@ -1,4 +1,4 @@
-/* skip_list.c - search with hints, linking of towers, heights; see skip_list.h. */
+/* skip_list.c - see skip_list.h. */
 #include "gates/skip_list.h"
 
 void skip_list_search(skip_hint *hint, int levels, skip_node *front, skip_key key) {
@@ -20,7 +20,7 @@ void skip_list_link(skip_hint *hint, skip_node *node) {
 
 skip_tower skip_tower_new(int levels, int full_every, uint64_t seed) {
   uint64_t state = hash_mix(seed + 1);
-  return (skip_tower){state ? state : 1, levels, full_every, 0}; /* xorshift stays at 0 for ever */
+  return (skip_tower){state ? state : 1, levels, full_every, 0}; /* xorshift never leaves 0 */
 }
 
 int skip_tower_draw(skip_tower *tower) {

@@ -1,4 +1,4 @@
-/* slab.c - memory for the nodes of one input; see slab.h. */
+/* slab.c - see slab.h. */
 #include "gates/slab.h"
 
 _Static_assert(sizeof(slab) % sizeof(cell) == 0, "nodes begin on an aligned place");
@@ -42,7 +42,7 @@ void slab_free_all(slab_taker *taker, slab_giver *giver) {
 
 static size_t room(const slab_taker *taker) { return (size_t)(taker->end - taker->free); }
 
-/* How many slabs beyond the one being filled so many nodes will need. */
+/* Number of slabs, beyond `filling`, that `nodes` nodes will need. */
 static int64_t slabs_needed(const slab_taker *taker, skip_tower tower, int64_t nodes) {
   size_t left = room(taker);
   int64_t needed = 0;
@@ -110,7 +110,7 @@ skip_node *slab_take(slab_taker *taker, int height) {
   return node;
 }
 
-void slab_give(slab_giver *giver) {
+void slab_return(slab_giver *giver) {
   slab *s = giver->oldest;
   READS(s->next);
   giver->oldest = s->next;

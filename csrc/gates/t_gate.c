@@ -1,15 +1,15 @@
-/* t_gate.c - merge of timestamp-sorted inputs; see t_gate.h. */
+/* t_gate.c - see t_gate.h. */
 #include "gates/t_gate.h"
 
 #include "base/poison.h"
 
 enum {
-  LEVELS = 3, /* as in the paper; with more, searches were slower here even with 20 inputs */
+  LEVELS = 3, /* as in the paper; more made searches slower here, even with 20 inputs */
   FULL_EVERY = SIZED(256, 2),
   COUNT_EVERY = SIZED(128, 1),
-  SLAB_BYTES = SIZED(4096 - 32, 1), /* with its header and the allocator's, a page */
+  SLAB_BYTES = SIZED(4096 - 32, 1), /* one page with its header and the allocator's */
   SLAB_SPARES = SIZED(16, 1),
-  RUN = SIZED(64, 2), /* tuples linked between entering and leaving: short enough not to keep garbage for long */
+  RUN = SIZED(64, 2), /* tuples linked per reclaim_enter: few, so that nodes are freed soon */
   POSITION_BITS = 47
 };
 
@@ -118,7 +118,7 @@ static skip_node *new_node(t_gate_input *in, int32_t input, int kind, int64_t ts
   return node;
 }
 
-/* Inside a call (reclaim_enter). */
+/* Between reclaim_enter and reclaim_leave. */
 static void t_gate_insert_node(t_gate *gate, int32_t input, skip_node *front, skip_node *node) {
   t_gate_input *in = &gate->input[input];
   skip_list_search(in->hint, gate->options.levels, front, node->key);
@@ -203,7 +203,7 @@ void t_gate_close(t_gate *gate, int32_t input) {
 
 /* ---- readers ---- */
 
-/* To the next node if it is ready: PS_OK, PS_EMPTY or PS_END. */
+/* Advances to the next node if it is ready: PS_OK, PS_EMPTY or PS_END. */
 static ps_code step(t_gate *gate, t_gate_reader *r) {
   skip_node *head = r->head;
   if (head->kind == CLOSE) return PS_END;
@@ -225,12 +225,12 @@ static void free_nodes(t_gate *gate, skip_node *first, const skip_node *end) {
     bool last = first->last;
     int32_t input = input_of(first);
     poison_freed(first, skip_node_bytes(first->height));
-    if (last) slab_give(&gate->giver[input]);
+    if (last) slab_return(&gate->giver[input]);
     first = next;
   }
 }
 
-/* Tells reclaim how far this reader has come; reader 0 frees what all have passed. */
+/* Reports the reader's progress to reclaim; reader 0 frees what all readers have passed. */
 static void t_gate_reclaim(t_gate *gate, int32_t reader) {
   t_gate_reader *r = &gate->reader[reader];
   if (r->counted != r->passed) {

@@ -1,8 +1,8 @@
 /*
- * t_gate_locked.c - T-Gate for callers who do not promise one thread per input and reader, as Python's threads.
+ * t_gate_locked.c - T-Gate for callers that do not keep to one thread per input and reader, such as Python's threads.
  *
- * A mutex per input and per reader, each held for one call and none while taking another, so that calls of the same
- * input or reader take turns; different ones never meet here. t_gate.c itself has no lock.
+ * One mutex per input and per reader, held for one call, never two at a time: calls of the same input or reader run one
+ * after the other, others concurrently. t_gate.c itself has no lock.
  */
 #include "gates/t_gate.h"
 

@@ -22,7 +22,7 @@ static uint8_t *put_bytes(uint8_t *to, bytes b) {
   return to;
 }
 
-/* How many bytes the row's key may take. */
+/* Upper bound of the bytes of the row's key. */
 static int64_t encoded_bound(const batch *b, int32_t keys, int64_t row) {
   int64_t bound = 0;
   for (int32_t i = 1; i <= keys; i++) {
@@ -93,7 +93,7 @@ static int64_t key_set_slot(const key_set *s, uint64_t hash, const uint8_t *data
 
 #define SET_FIRST SIZED(64, 2) /* slots */
 
-/* Room for one more. */
+/* Makes room for one more. */
 static bool key_set_reserve(key_set *s) {
   if (2 * (s->used + 1) <= s->capacity) return true;
   key_set bigger = {.capacity = s->capacity ? 2 * s->capacity : SET_FIRST};
@@ -109,12 +109,12 @@ static bool key_set_reserve(key_set *s) {
   return true;
 }
 
-/* Takes the key in this slot out; those behind it that it kept from their place move up. */
+/* Removes the key in this slot; moves up later keys that it had displaced. */
 static void key_set_remove(key_set *s, int64_t slot) {
   int64_t mask = s->capacity - 1, hole = slot;
   for (int64_t i = (hole + 1) & mask; s->slots[i]; i = (i + 1) & mask) {
     int64_t home = (int64_t)s->slots[i]->hash & mask;
-    if (((i - home) & mask) < ((i - hole) & mask)) continue; /* its place is behind the hole */
+    if (((i - home) & mask) < ((i - hole) & mask)) continue; /* its home is after the hole */
     s->slots[hole] = s->slots[i];
     hole = i;
   }
@@ -122,7 +122,7 @@ static void key_set_remove(key_set *s, int64_t slot) {
   s->used--;
 }
 
-/* ---- where keys lie ---- */
+/* ---- storage of keys ---- */
 
 #define STAMP_MAX SIZED(UINT8_MAX, 1)
 #define SHELF_FIRST ((size_t)SIZED(512, KEY_WORDS_MAX * KEY_WORD))
@@ -131,7 +131,7 @@ static void key_set_remove(key_set *s, int64_t slot) {
 _Static_assert(SHELF_FIRST >= KEY_WORDS_MAX * KEY_WORD, "what is not a block of its own fits on any shelf");
 _Static_assert(sizeof(key) >= sizeof(key_hole), "every key leaves room for a hole");
 
-/* Room for a key of so many bytes on the shelf. */
+/* Makes room on the shelf for a key of `taken` bytes. */
 static bool key_shelf_reserve(key_table *t, size_t taken) {
   size_t size = !t->shelf ? SHELF_FIRST : t->shelf->size < SHELF_MAX ? 2 * t->shelf->size : SHELF_MAX;
   if (t->shelf && t->shelf->size - t->shelf->used >= taken) return true;
@@ -144,7 +144,7 @@ static bool key_shelf_reserve(key_table *t, size_t taken) {
 
 static size_t key_words(int64_t length) { return (sizeof(key) + (size_t)length + KEY_WORD - 1) / KEY_WORD; }
 
-/* Room for a key of so many words: a hole, the end of the shelf, or a block of its own. NULL when out of memory. */
+/* Space for a key of `words` words: a hole, the end of the shelf, or an allocation of its own. NULL: out of memory. */
 static void *key_place(key_table *t, size_t words) {
   if (words > KEY_WORDS_MAX) return memory_resize(NULL, words * KEY_WORD);
   key_hole *hole = t->hole[words];
@@ -178,7 +178,7 @@ bool key_table_init(key_table *t) {
   return pthread_mutex_init(&t->lock, NULL) == 0;
 }
 
-/* Where the key of this number is noted. */
+/* Where the table stores the key of this number. */
 static key **number_place(const key_table *t, int64_t number) {
   uint64_t n = (uint64_t)number + KEY_BLOCK_FIRST;
   int top = 63 - __builtin_clzll(n);
@@ -200,7 +200,7 @@ void key_table_free(key_table *t) {
   pthread_mutex_destroy(&t->lock);
 }
 
-/* Room for the next number, if none is free. False when out of memory, or of numbers. */
+/* Makes room for the next number, if none is free. False: out of memory, or out of numbers. */
 static bool number_reserve(key_table *t) {
   if (t->spares) return true;
   if (t->numbers >= KEY_NUMBERS_MAX) return false;
@@ -209,7 +209,7 @@ static bool number_reserve(key_table *t) {
   return t->block[i] != NULL;
 }
 
-/* A key that is not in the set. NULL when out of memory. */
+/* A key that is not in the set. NULL: out of memory. */
 static key *key_new(key_table *t, uint64_t hash, const uint8_t *data, int64_t length) {
   key *k = number_reserve(t) ? key_place(t, key_words(length)) : NULL;
   if (!k) return NULL;
@@ -222,7 +222,7 @@ static key *key_new(key_table *t, uint64_t hash, const uint8_t *data, int64_t le
   return k;
 }
 
-/* Of the sweep under way. One that comes back after STAMP_MAX sweeps lets a key live for one sweep more. */
+/* Stamp of the current sweep. A stamp repeats after STAMP_MAX + 1 sweeps; then a key lives one sweep longer. */
 static uint8_t sweep_stamp(const key_table *t) { return (uint8_t)(t->sweep & STAMP_MAX); }
 
 static key *key_table_intern(key_table *t, uint64_t hash, const uint8_t *data, int64_t length) {
@@ -250,7 +250,7 @@ int64_t key_table_begin_sweep(key_table *t) {
   return end;
 }
 
-/* False when out of memory: the key stays. */
+/* False: out of memory, the key stays. */
 static bool key_free(key_table *t, key *k) {
   if (!memory_grow((void **)&t->spare, &t->spare_capacity, t->spares + 1, sizeof *t->spare)) return false;
   t->spare[t->spares++] = k->number;
@@ -298,7 +298,7 @@ static const key *key_cache_find(key_cache *c, const uint8_t *data, int64_t leng
   return c->set.slots[slot];
 }
 
-/* The length of the row's key, which is in the scratch space then. -1 when out of memory. */
+/* Encodes the row's key into the scratch space and returns its length. -1: out of memory. */
 static int64_t encode_row(key_cache *c, const batch *b, int32_t keys, int64_t row) {
   int64_t bound = encoded_bound(b, keys, row);
   if (!memory_grow((void **)&c->scratch, &c->scratch_capacity, bound, 1)) return -1;

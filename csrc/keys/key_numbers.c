@@ -3,9 +3,9 @@
 
 #include "base/hash.h"
 
-/* Values of the array, 16 KB: in the second-level cache, whatever the number of inputs that take turns. */
+/* Values that the array may always span: 16 KB, which stay in the second-level cache with several inputs per core. */
 #define DIRECT_MIN SIZED(4096, 4)
-/* Values per key; the array is then at most twice as large as the hash table would be. */
+/* Values per key: the array is at most twice as large as the hash table would be. */
 #define DIRECT_SPREAD SIZED(16, 2)
 #define SLOTS_FIRST SIZED(64, 2)
 #define DIRECT_FIRST SIZED(64, 1)
@@ -32,7 +32,7 @@ void key_numbers_forget(key_numbers *n) {
   key_cache_forget(n->cache);
 }
 
-/* The general way. `once`: from then on it is found in the maps here. NULL when out of memory. */
+/* The general way. `once`: the caller stores it in a map here. NULL: out of memory. */
 static const key *find_key(key_numbers *n, const batch *b, int64_t row, bool once) {
   const key *k = (once ? key_cache_past : key_cache_row)(n->cache, b, n->keys, row);
   if (k && n->limit <= k->number) n->limit = (int64_t)k->number + 1;
@@ -71,12 +71,12 @@ static bool lie_close(const key_numbers *n, uint64_t least, uint64_t most) {
   return most - least < (most_length < DIRECT_MIN ? DIRECT_MIN : most_length);
 }
 
-/* Room for all values from least to most, at least double of what there was. */
+/* Makes room for all values from least to most, at least twice as much as before. */
 static bool direct_extend(key_numbers *n, uint64_t least, uint64_t most) {
   uint64_t length = DIRECT_FIRST;
   while (length <= most - least) length *= 2;
   uint64_t lowest = least;
-  if (n->direct && least < n->lowest) lowest = most >= length ? most - length + 1 : 0; /* it grows downwards */
+  if (n->direct && least < n->lowest) lowest = most >= length ? most - length + 1 : 0; /* extend downwards */
   uint32_t *direct = memory_new(length * sizeof *direct);
   if (!direct) return false;
   if (n->direct) {
@@ -90,7 +90,7 @@ static bool direct_extend(key_numbers *n, uint64_t least, uint64_t most) {
   return true;
 }
 
-/* From the array to the hash table: the values lie too far apart. */
+/* From the array to the hash table: the values are too far apart. */
 static bool direct_to_slots(key_numbers *n, const key_table *table) {
   while (2 * (n->used + 1) > n->capacity) {
     if (!slots_grow(n)) return false;
@@ -105,7 +105,7 @@ static bool direct_to_slots(key_numbers *n, const key_table *table) {
   return true;
 }
 
-/* And back, when there are more keys among them. */
+/* And back, when the values have become denser. */
 static bool slots_to_direct(key_numbers *n) {
   if (!direct_extend(n, n->least, n->most)) return false;
   for (int64_t i = 0; i < n->capacity; i++) {
@@ -119,7 +119,7 @@ static bool slots_to_direct(key_numbers *n) {
 
 /* ---- one fixed-width column ---- */
 
-/* Room for one more value, in the map that suits the values by now. */
+/* Makes room for one more value, in the map that suits the values now. */
 static bool reserve_value(key_numbers *n, uint64_t value) {
   uint64_t least = value < n->least ? value : n->least, most = value > n->most ? value : n->most;
   bool close = lie_close(n, least, most);
@@ -132,7 +132,7 @@ static bool reserve_value(key_numbers *n, uint64_t value) {
   return inside || direct_extend(n, least, most);
 }
 
-/* The input meets a value for the first time. */
+/* A value that the input has not seen before. */
 static bool meet_value(key_numbers *n, const batch *b, int64_t row, uint64_t value) {
   const key *k = find_key(n, b, row, true);
   if (!k || !reserve_value(n, value)) return false;
@@ -157,7 +157,7 @@ static inline bool slots_find(const key_numbers *n, uint64_t value, uint32_t *nu
   }
 }
 
-/* Loops over the rows from `row` on whose values are known; each gives the first that is not. */
+/* Loops over the rows from `row` on whose values are known. Each returns the first row whose value is not. */
 #define VALUE_LOOPS(name, type, flip)                                                              \
   static int64_t direct_##name(const key_numbers *n, const column *c, int64_t row, int64_t rows) { \
     const type *values = (const type *)c->values + c->first;                                       \
@@ -226,8 +226,8 @@ static bool fill_values(key_numbers *n, const batch *b) {
 
 /* ---- one string column ---- */
 
-/* In a key, one byte says that it is not null and two close it. A string with zero bytes is longer there: it does not
-   match, and is looked up in the general way each time. */
+/* A key has one byte for "not null" and two at its end. A string with zero bytes is longer there: it does not match,
+   and is looked up the general way each time. */
 static bool is_key_of(const key *k, bytes s) {
   return k->length == s.length + 3 && (s.length == 0 || memcmp(k->data + 1, s.data, (size_t)s.length) == 0);
 }

@@ -50,7 +50,7 @@ bool key_order_expect(key_order *r, int64_t limit) {
 
 /* ---- listing ---- */
 
-/* A null sorts behind all; where prefixes are equal the whole keys decide. */
+/* Nulls sort last; where prefixes are equal the whole keys decide. */
 static uint64_t prefix_of(const key *k) {
   if (k->length == 0) return 0;
   if (k->data[0]) return UINT64_MAX;
@@ -99,7 +99,7 @@ static inline bool before(const key_order *r, uint32_t a, uint32_t b) {
   return key_compare(key_table_at(r->table, a), key_table_at(r->table, b)) < 0;
 }
 
-/* Merges from[a, b) and from[b, c) to the same place of `to`. */
+/* Merges from[a, b) and from[b, c) into to[a, c). */
 static void merge(const key_order *r, const uint32_t *from, int64_t a, int64_t b, int64_t c, uint32_t *to) {
   int64_t i = a, j = b;
   for (int64_t k = a; k < c; k++) to[k] = j == c || (i < b && before(r, from[i], from[j])) ? from[i++] : from[j++];
@@ -131,7 +131,7 @@ static bool sort_in(key_order *r) {
   return true;
 }
 
-/* Takes the keys without rows off the list. */
+/* Removes the keys without rows from the list. */
 static void strike(key_order *r, int64_t live) {
   for (int64_t i = 0; i < r->length; i++) r->entry[r->order[i]].listed = false;
   for (int64_t i = 0; i < live; i++) r->entry[r->live[i]].listed = true;

@@ -2,15 +2,15 @@
 #include "keys/key_sweep.h"
 
 #define SWEEP_LEAST SIZED(1024, 1) /* keys: some 100 KB in all tables; fewer are not worth a sweep */
-#define SWEEP_STEP SIZED(1024, 1)  /* numbers: a few us, about what a small window costs */
-#define SWEEP_CHUNK SIZED(256, 1)  /* numbers: inputs wait for the table's lock no longer than some us */
+#define SWEEP_STEP SIZED(1024, 1)  /* numbers: a few us, about the cost of a small window */
+#define SWEEP_CHUNK SIZED(256, 1)  /* numbers: bounds how long inputs wait for the table's lock to some us */
 
 void key_sweep_init(key_sweep *s, key_table *table) {
   *s = (key_sweep){.table = table};
   cell_init(&s->word, 0);
 }
 
-/* The table has grown enough since the last sweep to pay for the next one, and most of its keys are not listed. */
+/* Whether the table has grown enough since the last sweep to pay for the next one, and most keys are unlisted. */
 static bool is_time(const key_sweep *s, int64_t listed) {
   int64_t needed = s->kept > listed ? s->kept : listed;
   return ps_counter_get(&s->table->known) > 2 * needed + SWEEP_LEAST;
@@ -23,10 +23,10 @@ static void begin(key_sweep *s) {
   s->under_way = true;
   s->kept = ps_counter_get(&s->table->known);
   AT(output_say);
-  sweep_say(&s->word, s->number);
+  sweep_publish(&s->word, s->number);
 }
 
-/* Goes over numbers up to `to`. */
+/* Visits the numbers below `to`. */
 static void free_to(key_sweep *s, const key_order *r, int64_t to) {
   uint32_t unlisted[SWEEP_CHUNK];
   while (s->next < to) {
@@ -45,7 +45,7 @@ void key_sweep_step(key_sweep *s, const key_order *listed, bool swept) {
     return;
   }
   if (key_sweep_awaited(s) && !swept) return;
-  int64_t share = s->next + SWEEP_STEP + 4 * length; /* faster than new keys can come with windows */
+  int64_t share = s->next + SWEEP_STEP + 4 * length; /* faster than windows can add keys */
   free_to(s, listed, share < s->end ? share : s->end);
   s->under_way = s->next < s->end;
 }

@@ -1,8 +1,8 @@
 /*
- * blocks.c - the model's memory: every thread allocates from a region of its own, so that addresses do not depend on
- * the schedule, and nothing is used twice within an execution, so that every use of freed memory is seen.
+ * blocks.c - the model's memory. Every thread allocates from a region of its own, so that addresses do not depend on
+ * the schedule, and no memory is reused within an execution, so that every use of freed memory is found.
  *
- * It takes the place of memory.c in the model build.
+ * Replaces memory.c in the model build.
  */
 #include "model/engine.h"
 #include "base/memory.h"
@@ -33,7 +33,7 @@ uintptr_t arena_start(void) { return (uintptr_t)arena; }
 
 static uintptr_t region_start(int t) { return (uintptr_t)arena + (size_t)t * REGION_BYTES; }
 
-/* The block that holds the address, with its region's thread; NULL if there is none. */
+/* The block that holds the address, and the thread of its region; NULL: none. */
 static block *block_of(uintptr_t address, int *owner) {
   if (!arena || address < (uintptr_t)arena || address >= region_start(THREADS)) return NULL;
   *owner = (int)((address - (uintptr_t)arena) / REGION_BYTES);
@@ -111,7 +111,7 @@ void *memory_new(size_t bytes) {
     }
   }
   struct region *r = &regions[execution.running];
-  size_t room = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* at least one byte behind it is nobody's */
+  size_t room = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* at least one byte after it is invalid */
   if (r->blocks == BLOCKS_MAX || r->used + room > REGION_BYTES)
     execution_fail(MODEL_MISUSE, "the program allocates more than the model has room for");
   block *b = &r->block[r->blocks++];
@@ -178,7 +178,7 @@ bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element
   return true;
 }
 
-/* Nobody asks how much it is. */
+/* Bytes are not counted here. */
 ps_counter *memory_enter(ps_counter *account) {
   (void)account;
   return NULL;

@@ -1,13 +1,13 @@
 /*
- * cells.c - what loads may see: C11's release and acquire with a modification order per cell.
+ * cells.c - which values loads may return: C11's release and acquire, with a modification order per cell.
  *
- * A cell has messages, one per store, oldest to newest in its modification order. A thread may read any message that is
- * not older than one it already knows of: its own accesses to the cell, and those that happened before (its moment says
- * which). A releasing store puts the thread's moment into the message; an acquiring load joins it to the reader's. The
- * message of a read-modify-write also passes on what the message it read would have (release sequences, as in C++20).
- * Stores may go in before newer messages that the thread does not know of, but never between a read-modify-write and
- * what it read. Sequentially consistent accesses take effect in the order of the execution: a load sees nothing older
- * than the newest such store to the cell. A swap that fails is a load.
+ * A cell has messages, one per store, from oldest to newest in its modification order. A thread may read any message
+ * that is not older than one it already knows: from its own accesses to the cell, and from those that happened before
+ * (by its vector clock). A releasing store puts the thread's clock into the message; an acquiring load joins it to the
+ * reader's. The message of a read-modify-write also carries what the message it read would have (release sequences, as
+ * in C++20). Stores may be inserted before newer messages that the thread does not know, but never between a
+ * read-modify-write and what it read. Sequentially consistent accesses take effect in the order of the execution: a
+ * load sees nothing older than the newest such store to the cell. A failed swap is a load.
  */
 #include "model/engine.h"
 
@@ -18,7 +18,7 @@ enum { RELAXED, ACQUIRE, RELEASE, ACQ_REL, SEQ_CST };
 
 static struct accessor {
   const char *name;
-  const char *key; /* the same name may lie at several addresses */
+  const char *key; /* the same name may be at several addresses */
   int32_t strongest;
   int32_t at_most; /* weakened to this order */
 } accessors[ACCESSORS_MAX];
@@ -44,7 +44,7 @@ static int32_t order_number(memory_order order) {
 static bool acquires(int32_t order) { return order == ACQUIRE || order >= ACQ_REL; }
 static bool releases(int32_t order) { return order >= RELEASE; }
 
-/* What is left of an order: the acquiring and releasing parts that both have. */
+/* The weaker of two orders: the acquiring and releasing parts that both have. */
 static int32_t order_meet(int32_t a, int32_t b) {
   if (a == SEQ_CST || b == SEQ_CST) return a == SEQ_CST ? b : a;
   bool acquire = acquires(a) && acquires(b), release = releases(a) && releases(b);
@@ -123,7 +123,7 @@ static message *message_behind(location *l, message *older, uint64_t value, bool
   return m;
 }
 
-/* The cell's messages; a cell that was never set through cell_init has what lies in its memory, which must be known. */
+/* The cell's messages. A cell not set by cell_init has the value in its memory, which must be initialized. */
 static location *location_of(const cell *c) {
   block_check((uintptr_t)c, sizeof *c);
   place *p = place_at((uintptr_t)c);
@@ -153,14 +153,14 @@ void model_init(cell *c, uint64_t value) {
 
 /* The oldest position that the running thread may still see. */
 static int32_t floor_of(const location *l, int32_t order) {
-  const moment *knows = &running_thread()->knows;
+  const vector_clock *knows = &running_thread()->knows;
   int32_t floor = order == SEQ_CST && l->sc_newest ? l->sc_newest->position : -1;
   for (const visit *v = l->visits; v; v = v->next)
     if (v->seen->position > floor && v->at <= knows->at[v->thread]) floor = v->seen->position;
   return floor;
 }
 
-/* How the access would use a message. */
+/* How the access uses a message. */
 typedef enum { READ, WRITE, SWAP } access;
 
 static bool usable(const message *m, const message *newer, access a, uint64_t expected) {
@@ -168,7 +168,7 @@ static bool usable(const message *m, const message *newer, access a, uint64_t ex
   return a == READ || (a == WRITE ? free : m->value != expected || free);
 }
 
-/* The message that the access reads or goes behind; one decision if there are several. */
+/* The message that the access reads or is inserted after; one decision if there are several. */
 static message *choose_message(location *l, access a, uint64_t expected, int32_t order, int32_t *back) {
   *back = 0;
   if (!execution.program->weak || execution.stale_left <= 0 || !execution.parallel) return l->newest;
@@ -186,14 +186,14 @@ static message *choose_message(location *l, access a, uint64_t expected, int32_t
 
 static void publish(location *l, message *m, int32_t order) {
   thread *self = running_thread();
-  if (releases(order)) moment_join(&m->released, &self->knows);
-  if (m->glued) moment_join(&m->released, &m->older->released);
-  if (order == SEQ_CST) l->sc_newest = m; /* its floor put it behind the one before */
+  if (releases(order)) vector_clock_join(&m->released, &self->knows);
+  if (m->glued) vector_clock_join(&m->released, &m->older->released);
+  if (order == SEQ_CST) l->sc_newest = m; /* its floor put it after the one before */
   note_visit(l, m);
   execution_wrote();
 }
 
-/* A thread that reads a cell must know that it was set up. */
+/* A thread that reads a cell must know that it was initialized. */
 static void check_set_up(const cell *c) {
   const thread *self = running_thread();
   place_use((uintptr_t)c, sizeof *c, false, self->file, self->line);
@@ -207,7 +207,7 @@ uint64_t model_load(const cell *c, memory_order order, const char *accessor) {
   location *l = location_of(c);
   check_set_up(c);
   const message *m = choose_message(l, READ, 0, o, &back);
-  if (acquires(o)) moment_join(&running_thread()->knows, &m->released);
+  if (acquires(o)) vector_clock_join(&running_thread()->knows, &m->released);
   note_visit(l, m);
   trace("load", accessor, o, back, (uintptr_t)c, m->value);
   execution_after();
@@ -234,7 +234,7 @@ bool model_swap(cell *c, uint64_t *expected, uint64_t value, memory_order order,
   check_set_up(c);
   message *m = choose_message(l, SWAP, *expected, o, &back);
   bool swaps = m->value == *expected;
-  if (acquires(swaps ? o : f)) moment_join(&running_thread()->knows, &m->released);
+  if (acquires(swaps ? o : f)) vector_clock_join(&running_thread()->knows, &m->released);
   if (swaps) {
     publish(l, message_behind(l, m, value, true), o);
     atomic_init(&c->bits, l->newest->value);
@@ -253,7 +253,7 @@ uint64_t model_add(cell *c, uint64_t n, memory_order order, const char *accessor
   location *l = location_of(c);
   check_set_up(c);
   message *m = choose_message(l, WRITE, 0, o, &back);
-  if (acquires(o)) moment_join(&running_thread()->knows, &m->released);
+  if (acquires(o)) vector_clock_join(&running_thread()->knows, &m->released);
   uint64_t before = m->value;
   publish(l, message_behind(l, m, before + n, true), o);
   atomic_init(&c->bits, l->newest->value);

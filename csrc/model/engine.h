@@ -1,4 +1,4 @@
-/* engine.h - what the parts of the model build share; callers see model.h only. */
+/* engine.h - what the parts of the model build share; callers include only model.h. */
 #pragma once
 
 #include "model/subject.h"
@@ -7,17 +7,17 @@ enum { THREADS = MODEL_THREADS_MAX };
 
 /* ---- one execution (model.c) ---- */
 
-/* A moment in every thread: what happens before is at or below it. */
+/* A vector clock: events at or below it happened before. */
 typedef struct {
   uint32_t at[THREADS];
-} moment;
+} vector_clock;
 
-static inline void moment_join(moment *m, const moment *other) {
+static inline void vector_clock_join(vector_clock *m, const vector_clock *other) {
   for (int t = 0; t < THREADS; t++)
     if (m->at[t] < other->at[t]) m->at[t] = other->at[t];
 }
 
-/* What one step touched, for the question which steps can change places. */
+/* What one step accessed, to decide which steps may be swapped. */
 typedef struct {
   uintptr_t address; /* 0: nothing shared */
   uint8_t thread;
@@ -26,20 +26,20 @@ typedef struct {
   bool ends;   /* the last one */
 } step;
 
-/* Which thread runs, where it is, what it knows. */
+/* State of a thread: where it is, what it knows. */
 typedef struct {
-  moment knows;
+  vector_clock knows;
   const char *label, *file;
   int32_t line;
   bool labelled;    /* since its last access */
-  int32_t call;     /* index of the program's call under way, or -1 */
-  bool fresh;       /* the call under way has not taken a step yet */
-  bool over, dead;  /* has no more calls; has been killed */
-  bool stalled;     /* runs only if nobody else can */
+  int32_t call;     /* index of the program's current call, or -1 */
+  bool fresh;       /* the current call has not taken a step yet */
+  bool over, dead;  /* has no more calls; was killed */
+  bool stalled;     /* runs only if no other thread can */
   uintptr_t wants;  /* the mutex that it is about to take; 0: none */
   uintptr_t sleeps; /* the condition variable that it sleeps on; 0: none */
-  bool limited;     /* only for so long */
-  bool late;        /* that was over before anybody woke it */
+  bool limited;     /* the sleep has a time limit */
+  bool late;        /* the limit passed before it was woken */
   int32_t last_step;
 } thread;
 
@@ -50,8 +50,8 @@ extern struct execution {
   bool parallel;   /* the threads have started and not all ended */
   bool aborted;
   int32_t steps;
-  int32_t time;         /* of invocations and returns */
-  int32_t since_return; /* steps */
+  int32_t time;         /* number of invocations and returns */
+  int32_t since_return; /* steps since the last return */
   int32_t stale_left, failures_left, kills_left;
   int32_t allocations; /* since the threads started */
   step step[MODEL_STEPS_MAX];
@@ -62,21 +62,21 @@ extern struct execution {
 
 static inline thread *running_thread(void) { return &execution.threads[execution.running]; }
 
-/* Runs the program once; the driver below makes the decisions. */
+/* Runs the program once; the driver below decides. */
 void execution_run(const model_program *program, model_outcome *outcome);
 
-/* The execution goes no further; control does not come back to the thread. Without a verdict it is given up only. */
+/* Ends the execution; does not return to the thread. execution_abort gives it up without a verdict. */
 _Noreturn void execution_fail(model_verdict verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
 _Noreturn void execution_abort(void);
 
-/* Before an access of the running thread: who takes the next step? Comes back when it is this thread. */
+/* Before an access of the running thread: lets the driver pick the next thread. Returns when it is this one. */
 void execution_step(uintptr_t address);
-/* The step just taken changed what others can see there. */
+/* The current step has changed what others can see at its address. */
 void execution_wrote(void);
-/* The access is over: what the thread does from here on comes after it. */
+/* The access is done: what the thread does from here on is after it. */
 void execution_after(void);
 
-/* Adds to the trace. */
+/* Appends to the trace. */
 void trace(const char *access, const char *accessor, int32_t order, int32_t back, uintptr_t address, uint64_t value);
 
 /* "t_gate.c:12" of the running thread */
@@ -85,21 +85,21 @@ const char *here(void);
 /* ---- decisions: by list (model.c) or by the explorer (explore.c) ---- */
 
 typedef struct {
-  /* The thread that takes the next step out of `candidates` (the first goes on by default), or -1 to give up. */
+  /* Returns the thread of `candidates` that takes the next step (by default the first), or -1 to give up. */
   int (*pick)(const int *candidates, int count);
-  /* One of `options`, 0 by default, at this step (as model_decision.step). */
+  /* Returns one of `options`, 0 by default, at this step (as model_decision.step). */
   int (*choose)(model_kind kind, int options, int32_t at);
 } driver;
 
 extern driver execution_driver;
 
-/* The candidate of the set whose turn it is after thread `last`; -1 if there is none. */
+/* The candidate of the set that is next in turn after thread `last`; -1: none. */
 int next_in_turn(unsigned set, int last, const int *candidates, int count);
 
 /* Called at the end of every call while the threads run. */
 extern void (*execution_on_return)(void);
 
-/* Finds the program's subject; false if the program asks for what there is not. */
+/* Finds the program's subject; false: the program needs something that does not exist. */
 bool execution_fits(const model_program *program);
 
 /* While executions run, signals such as a segmentation fault are verdicts. */
@@ -111,9 +111,9 @@ void signals_release(void);
 typedef struct message {
   struct message *older;
   uint64_t value;
-  moment released; /* what an acquiring reader learns */
+  vector_clock released; /* what an acquiring reader learns */
   int32_t position;
-  bool glued; /* comes of a read-modify-write: nothing may come between it and the older one */
+  bool glued; /* written by a read-modify-write: nothing may be inserted between it and the older one */
 } message;
 
 typedef struct visit { /* of a cell by a thread */
@@ -126,7 +126,7 @@ typedef struct visit { /* of a cell by a thread */
 typedef struct {
   message *newest;
   visit *visits;
-  const message *sc_newest; /* of the sequentially consistent stores; NULL if there is none */
+  const message *sc_newest; /* of the sequentially consistent stores; NULL: none */
 } location;
 
 typedef struct use { /* of plain bytes by a thread */
@@ -151,7 +151,7 @@ uintptr_t arena_start(void);
 
 /* The place of an address in the arena (block_check). */
 place *place_at(uintptr_t address);
-/* Only if there is one. */
+/* NULL: not used yet. */
 place *place_known(uintptr_t address);
 void places_reset(void);
 /* Memory for the bookkeeping of one execution. */
@@ -159,21 +159,21 @@ void *pool_new(size_t bytes);
 
 /* An access to plain bytes: fails the execution if it races. */
 void place_use(uintptr_t address, size_t bytes, bool writes, const char *file, int32_t line);
-/* Before a block goes: everything that was done to the eight bytes must have happened before. */
+/* Before a block is freed: all accesses to the eight bytes must have happened before. */
 void place_leave(const place *p, uintptr_t address);
 
 void blocks_reset(void);
 /* Fails the execution unless [address, address + bytes) is in a block that the running thread may use. */
 void block_check(uintptr_t address, size_t bytes);
 int32_t blocks_live(void);
-/* "n2.3": the third block of thread 2; 0 when the address is in no block */
+/* "n2.3": the third block of thread 2; returns 0 if the address is in no block */
 int block_describe(uintptr_t address, char *text, size_t room);
 
 /* ---- locks (locks.c) ---- */
 
 void locks_reset(void);
 bool lock_is_free(uintptr_t address);
-/* Whether threads have taken one since locks_forget. */
+/* Whether threads have taken a lock since locks_forget. */
 bool locks_used(void);
 void locks_forget(void);
 

@@ -1,22 +1,22 @@
 /*
- * explore.c - every execution within bounds, depth first, each run from its beginning.
+ * explore.c - runs every execution within bounds, depth first, each from its beginning.
  *
  * The stack has a node per decision of the execution: which thread takes a step, or one of several outcomes of a step
  * (the message that a load sees, an allocation that fails, a thread that stops). After an execution the deepest node
- * that has something left to try moves on, and what lies below it is made anew.
+ * with something left to try advances, and the nodes below it are made anew.
  *
- * Reduction. Two steps of different threads are dependent if they touch the same cell and one changes it, or if one
- * ends a call and the other begins one (their order is part of the history, unless only what happened before is).
- * Executions that differ in the order of independent steps only are equivalent; one of each class is enough. This is
- * dynamic partial-order reduction with source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas 2014): a step that
- * races with an earlier one puts a thread that can go first into the `todo` of the node before that earlier step; a
- * thread that has been explored at a node sleeps in what follows until a step that depends on its own wakes it.
- * Addresses do not depend on the schedule (blocks.c), so they name cells across executions.
+ * Reduction. Two steps of different threads are dependent if they access the same cell and one changes it, or if one
+ * ends a call and the other begins one (their order is part of the history, unless the history has only what happened
+ * before). Executions that differ only in the order of independent steps are equivalent; one per class is enough. This
+ * is dynamic partial-order reduction with source sets and sleep sets (Abdulla, Aronis, Jonsson, Sagonas 2014): a step
+ * that races with an earlier one adds a thread that can go first to `todo` of the node before the earlier step; a
+ * thread explored at a node sleeps in what follows until a step that depends on its own wakes it. Addresses do not
+ * depend on the schedule (blocks.c), so they identify cells across executions.
  *
- * Stale loads and the like are tried at their step whatever the reduction does; a load is dependent on the stores to
- * its cell even if it sees an older message. So the number of stale loads is the same within a class, and bounding it
- * is exact. A bound on preemptions would not be: with one there is no reduction. Neither is there any as soon as two
- * threads run that use locks: which steps are possible then depends on what others have done, not only how they end.
+ * Stale loads and the like are tried at their step independently of the reduction; a load is dependent on the stores to
+ * its cell even if it sees an older message. So the number of stale loads is constant within a class, and bounding it
+ * is exact. A bound on preemptions would not be: with one there is no reduction. Nor is there any once two running
+ * threads use locks: then which steps are possible, not only their results, depends on what others have done.
  */
 #include "model/engine.h"
 
@@ -29,23 +29,23 @@ typedef struct {
   uint8_t kind; /* of the options: model_kind */
   uint8_t options, chosen;
   uint8_t thread;                /* that takes the step now */
-  uint8_t order[THREADS], count; /* of the threads that can, as the default has it */
+  uint8_t order[THREADS], count; /* threads that can take it, in default order */
   uint8_t todo, asleep;          /* sets of threads */
   bool running;                  /* the first of them took the step before */
   int16_t preemptions;           /* before this step */
   int32_t at;                    /* the decision's step */
-  int32_t step;                  /* that changes with the decision */
-  step known[THREADS];           /* the steps of those that sleep */
+  int32_t step;                  /* first step that changes with the decision */
+  step known[THREADS];           /* the steps of sleeping threads */
 } node;
 
 static node nodes[NODES_MAX];
 static int32_t depth;    /* of the stack */
-static int32_t position; /* in the execution that runs */
+static int32_t position; /* in the current execution */
 static int32_t node_of_step[MODEL_STEPS_MAX];
-static int32_t picked; /* last node that picked a thread; -1 */
-static int32_t fresh;  /* first step that differs from the execution before */
+static int32_t picked; /* last node that picked a thread; -1: none */
+static int32_t fresh;  /* first step that differs from the previous execution */
 static model_bounds bounds;
-static bool calls_ordered; /* the order in which calls end and begin can be seen */
+static bool calls_ordered; /* whether the order in which calls end and begin is observable */
 
 static bool dependent(const step *a, const step *b) {
   if (a->thread == b->thread) return true;
@@ -62,7 +62,7 @@ static node *push(void) {
   return n;
 }
 
-/* The step of the last pick is over: what it did is known. */
+/* The step of the last pick is over: records what it accessed. */
 static void settle(void) {
   if (picked < 0) return;
   node *n = &nodes[picked];
@@ -156,7 +156,7 @@ static int explorer_choose(model_kind kind, int options, int32_t at) {
 
 static const driver explorer = {explorer_pick, explorer_choose};
 
-/* Moves the deepest node on that has something left. False when there is none. */
+/* Advances the deepest node that has something left. False: none has. */
 static bool advance(void) {
   for (; depth > 0; depth--) {
     node *n = &nodes[depth - 1];
@@ -176,10 +176,10 @@ static bool advance(void) {
 
 /* ---- races ---- */
 
-static moment order_known[MODEL_STEPS_MAX]; /* per step: which steps it depends on, directly or not */
-static uint32_t number_of[MODEL_STEPS_MAX]; /* of the step within its thread, from 1 */
+static vector_clock order_known[MODEL_STEPS_MAX]; /* per step: the steps it depends on, directly or not */
+static uint32_t number_of[MODEL_STEPS_MAX];       /* of the step within its thread, from 1 */
 
-/* The race between steps `early` and `late` is to be seen the other way round, too. */
+/* Schedules the reverse order of the race between steps `early` and `late`. */
 static void reverse(int32_t early, int32_t late) {
   uint32_t first[THREADS] = {0};
   unsigned initials = 0, seen = 0;
@@ -205,7 +205,7 @@ static void reverse(int32_t early, int32_t late) {
 static void find_races(void) {
   for (int32_t i = fresh; i < execution.steps; i++) {
     const step *s = &execution.step[i];
-    moment m = {{0}};
+    vector_clock m = {{0}};
     int32_t j = i - 1;
     while (j >= 0 && execution.step[j].thread != s->thread) j--;
     if (j >= 0) m = order_known[j];
@@ -215,7 +215,7 @@ static void find_races(void) {
       const step *other = &execution.step[j];
       if (m.at[other->thread] >= number_of[j] || !dependent(other, s)) continue;
       if (other->thread != s->thread) raced[races++] = j;
-      moment_join(&m, &order_known[j]);
+      vector_clock_join(&m, &order_known[j]);
     }
     m.at[s->thread] = number_of[i];
     order_known[i] = m;
@@ -267,7 +267,7 @@ static void budgets(void) {
 
 /* ---- the search ---- */
 
-/* The decisions of the execution that has just run, as a list: those before step `end`. */
+/* The decisions of the last execution, as a list: those before step `end`. */
 static int32_t decisions_made(model_decision *list, int32_t end) {
   int32_t count = 0;
   for (int32_t i = 0; i < depth; i++) {
@@ -282,7 +282,7 @@ static int32_t decisions_made(model_decision *list, int32_t end) {
   return count;
 }
 
-/* `probed`: the step from which on a probe ran, or -1. */
+/* `probed`: the step from which a probe ran, or -1. */
 static void record(const model_program *program, const model_outcome *outcome, int32_t probed) {
   static model_decision list[NODES_MAX + 1];
   if (!histories_add(execution.answer, program, outcome->verdict)) return;
@@ -335,7 +335,7 @@ static void run_next(const model_program *program, model_found *found, model_out
   if (bounds.reduce) find_races();
 }
 
-/* Starts anew: nothing explored yet. */
+/* Starts over: nothing explored yet. */
 static void forget(const model_program *program, model_found *found) {
   *found = (model_found){0};
   depth = fresh = 0;

@@ -1,4 +1,4 @@
-/* fiber.c - the switch itself: what a call must keep goes on the stack, and the stack is changed for another. */
+/* fiber.c - the switch: pushes the registers that a call must preserve and exchanges the stack pointer. */
 #include "model/fiber.h"
 
 #include <stddef.h>
@@ -18,9 +18,9 @@ void fiber_swap(void **from, void *to);
 
 #if defined(__x86_64__)
 
-/* NOLINTBEGIN(portability-no-assembler): a switch of stacks cannot be said in C */
+/* NOLINTBEGIN(portability-no-assembler): a switch of stacks cannot be written in C */
 
-/* Six registers belong to the caller, and the modes of floating-point arithmetic. */
+/* Six callee-saved registers, and the modes of floating-point arithmetic. */
 enum { SAVED = 7 };
 __asm__(".text\n.globl " NAME(__USER_LABEL_PREFIX__) "\n.p2align 4\n" NAME(__USER_LABEL_PREFIX__) ":\n"
         "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
@@ -30,7 +30,7 @@ __asm__(".text\n.globl " NAME(__USER_LABEL_PREFIX__) "\n.p2align 4\n" NAME(__USE
         "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n  ret\n");
 
 static void *first_frame(uint64_t *top, void (*entry)(void)) {
-  uint64_t *frame = top - 2 - SAVED; /* the return address, and one word that keeps the stack aligned as calls do */
+  uint64_t *frame = top - 2 - SAVED; /* the return address, and one word for the stack alignment of calls */
   for (int i = 0; i < SAVED; i++) frame[i] = 0;
   frame[0] = 0x037f00001f80u; /* the modes of a new thread */
   frame[SAVED] = (uint64_t)(uintptr_t)entry;

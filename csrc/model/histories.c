@@ -1,6 +1,6 @@
 /*
- * histories.c - distinct histories. Two executions have the same history when every call returned the same in both and
- * the same calls ended before it began; nothing else of their order can be seen from outside.
+ * histories.c - distinct histories. Two executions have the same history if every call returned the same in both and
+ * the same calls ended before it began; nothing else of their order is observable.
  */
 #include "model/engine.h"
 

@@ -1,10 +1,10 @@
 /*
- * locks.c - mutexes and condition variables of the model: base.h puts these in the place of POSIX's.
+ * locks.c - mutexes and condition variables of the model; base.h substitutes them for POSIX's.
  *
- * Taking a mutex is a step; giving it back is none, for nothing that others do can be seen between it and what came
- * before. A thread that waits for a mutex or sleeps is no candidate for the next step (model.c). Time does not pass: a
- * sleep with a limit ends without being woken only when nobody else can take a step. Who sleeps is never woken for
- * nothing: the code looks again whenever it wakes, so that would show no more.
+ * Taking a mutex is a step; releasing it is not, since nothing that others do is observable between it and what was
+ * before. A thread that waits for a mutex or sleeps is not a candidate for the next step (model.c). Time does not pass:
+ * a sleep with a limit ends without a wake-up only when no thread can take a step. There are no spurious wake-ups: the
+ * code tests its condition again after each wake-up, so they would show nothing more.
  */
 #include "model/engine.h"
 
@@ -14,8 +14,8 @@ enum { LOCKS_MAX = 64 };
 
 static struct lock {
   uintptr_t address;
-  int32_t owner;   /* -1: nobody */
-  moment released; /* what the next owner learns */
+  int32_t owner;         /* -1: none */
+  vector_clock released; /* what the next owner learns */
 } locks[LOCKS_MAX];
 static int32_t locks_met;
 
@@ -46,7 +46,7 @@ static void take(uintptr_t address, const char *access, const char *file, int li
   struct lock *l = lock_of(address);
   if (l->owner >= 0) execution_fail(MODEL_ENDLESS, "%s: thread %d holds the mutex", here(), l->owner);
   l->owner = execution.running;
-  moment_join(&self->knows, &l->released);
+  vector_clock_join(&self->knows, &l->released);
   execution_wrote();
   trace(access, "mutex", 0, 0, address, 0);
   execution_after();
@@ -61,7 +61,7 @@ int model_unlock(pthread_mutex_t *m) {
   struct lock *l = lock_of((uintptr_t)m);
   assert(l->owner == execution.running);
   l->owner = -1;
-  moment_join(&l->released, &running_thread()->knows);
+  vector_clock_join(&l->released, &running_thread()->knows);
   execution_after();
   return 0;
 }

@@ -1,29 +1,31 @@
 /*
- * model.c - the model build: the lock-free code of csrc/ at every interleaving, one execution per call.
+ * model.c - the model build: runs the lock-free code of csrc/ at every interleaving, one execution per call.
  *
- * The same sources are compiled with PYSTREAM_MODEL, so every access to a `cell` comes here (atomics.h) and every
- * allocation too (blocks.c). Threads are fibers; a switch is possible before every access and nowhere else. One call of
- * model_run runs a program (calls of a subject's operations, by thread) under a list of decisions and gives what every
- * call returned, when, and the trace; model_explore runs all executions within bounds. Nothing depends on time,
- * addresses of the process or other threads: the same program and decisions always give the same execution.
+ * The same sources are compiled with PYSTREAM_MODEL, so that every access to a `cell` (atomics.h) and every allocation
+ * (blocks.c) calls the model. Threads are fibers; a switch is possible before every access and nowhere else. model_run
+ * runs a program (calls of a subject's operations, by thread) with a list of decisions, and returns what every call
+ * returned, when, and the trace; model_explore runs all executions within bounds. Nothing depends on time, addresses of
+ * the process or other threads: the same program and decisions always give the same execution.
  *
  * Modelled
  *   M1  Sequentially consistent interleavings, or weak memory: C11's relaxed, acquire, release, acquire-release and
  *       sequentially consistent accesses with stale loads and late stores (cells.c). A failed swap is a load.
  *   M2  Data races between plain accesses that the code declares with READS and WRITES, and use of a cell or block by a
- *       thread that nothing tells that it was set up: found in every execution in which nothing orders the two.
- *   M3  Use after free, freeing what somebody may still use, freeing twice, leaks. Nothing freed is used again.
+ *       thread that does not know of its initialization: found in every execution in which nothing orders the two.
+ *   M3  Use after free, freeing what another thread may still use, double free, leaks. Freed memory is not reused.
  *   M4  Allocations that fail, threads that are stalled or stop for ever at any step.
  *   M5  Every access to a cell has a label of its own (AT), so that a trace can be read beside the spec.
- *   M7  Mutexes and condition variables (locks.c): who waits takes no step, and waiting for ever is a verdict.
- *   M6  A call begins with its first access and returns with its last one: of all the histories that differ only in
- * what threads do between accesses, this has the strictest order, so it is linearizable only if they all are. Not
- * modelled N1  Loads that see a store that comes later in the execution (load buffering): forbidden here, allowed by
- * C11 for relaxed accesses only, shown by no compiler and machine for code whose stores depend on its loads. N2  Fences
- * (there is no primitive for them), consume (taken as acquire). N3  Sequentially consistent accesses take effect in the
- * order of the execution. C11 allows a little more where they are mixed with relaxed accesses to the same cell. N4
- * Plain accesses that are not declared. Freed memory is overwritten, so a pointer read from it leads nowhere. N5  The
- * same stale value may be read again and again; the explorer bounds how often (model_bounds.stale).
+ *   M6  A call begins with its first access and returns with its last one. Of all histories that differ only in what
+ *       threads do between accesses, this one has the strictest order: if it is linearizable, all of them are.
+ *   M7  Mutexes and condition variables (locks.c): a waiting thread takes no step, and waiting for ever is a verdict.
+ * Not modelled
+ *   N1  Loads that see a store that is later in the execution (load buffering): forbidden here, allowed by C11 for
+ *       relaxed accesses only, shown by no compiler and machine for code whose stores depend on its loads.
+ *   N2  Fences (there is no primitive for them), consume (treated as acquire).
+ *   N3  Sequentially consistent accesses take effect in the order of the execution. C11 allows a little more where they
+ *       are mixed with relaxed accesses to the same cell.
+ *   N4  Plain accesses that are not declared. Freed memory is overwritten, so a pointer read from it is invalid.
+ *   N5  The same stale value may be read again and again; the explorer bounds how often (model_bounds.stale).
  */
 #include "model/engine.h"
 
@@ -43,7 +45,7 @@ static fiber fibers[THREADS];
 static bool starting; /* the threads run up to their first access */
 static const subject *tested;
 static void *object;
-static moment outside;                     /* what threads know whose calls have ended */
+static vector_clock outside;               /* what ended calls knew */
 static uint32_t ended_at[MODEL_CALLS_MAX]; /* per call, in its thread's count */
 static sigjmp_buf end_of_execution;
 static model_event *events;
@@ -140,7 +142,7 @@ static bool can_step(const thread *t) {
   return !t->over && !t->dead && !t->sleeps && (!t->wants || lock_is_free(t->wants));
 }
 
-/* Nobody can take a step: time passes for those who sleep for a while only. False: there is none of them. */
+/* No thread can take a step: ends all sleeps with a time limit. False: there are none. */
 static bool time_passes(void) {
   bool any = false;
   for (int i = 1; i <= execution.program->threads; i++) {
@@ -155,7 +157,7 @@ static bool time_passes(void) {
 static int candidates_now(int *candidates) {
   int count = 0, stalled = 0, waiting[THREADS], threads = execution.program->threads;
   for (int i = 0; i < threads; i++) {
-    int t = (execution.running - 1 + i + threads) % threads + 1; /* the running one first; thread 0 comes before 1 */
+    int t = (execution.running - 1 + i + threads) % threads + 1; /* the running one first; after thread 0, thread 1 */
     if (execution.running == 0) t = i + 1;
     const thread *other = &execution.threads[t];
     if (!can_step(other)) continue;
@@ -170,7 +172,7 @@ static int candidates_now(int *candidates) {
   return stalled;
 }
 
-/* Goes on with the thread that the driver picks, or ends the parallel part when there is none. */
+/* Continues the thread that the driver picks, or ends the parallel part if there is none. */
 static void pass_on(fiber *from) {
   int candidates[THREADS], count = candidates_now(candidates);
   if (count == 0 && time_passes()) count = candidates_now(candidates);
@@ -212,7 +214,7 @@ static bool happened_before(int32_t call) {
 static void call_begin(model_answer *answer) {
   const model_program *program = execution.program;
   bool all = !program->weak || program->talk;
-  if (program->talk) moment_join(&running_thread()->knows, &outside);
+  if (program->talk) vector_clock_join(&running_thread()->knows, &outside);
   answer->invoked = execution.time++;
   for (int32_t i = 0; i < program->calls; i++)
     if (execution.answer[i].returned >= 0 && (all || happened_before(i))) answer->after |= (uint64_t)1 << i;
@@ -259,7 +261,7 @@ static void call_end(int me, model_answer *answer) {
   answer->returned = execution.time++;
   ended_at[self->call] = self->knows.at[me];
   self->knows.at[me]++;
-  moment_join(&outside, &self->knows);
+  vector_clock_join(&outside, &self->knows);
   trace("return", NULL, 0, 0, 0, 0);
   self->call = -1;
   if (execution.parallel && execution_on_return) execution_on_return();
@@ -274,7 +276,7 @@ static void call_make(int me, int32_t index) {
   self->late = false;
   if (!execution.parallel) call_begin(answer);
   tested->call(object, call->operation, call->argument, answer);
-  if (self->fresh) { /* touched nothing shared: takes a step all the same, so that it has its place among the others */
+  if (self->fresh) { /* accessed nothing shared: takes a step anyway, for its place in the order */
     execution_step(0);
     trace("local", NULL, 0, 0, 0, 0);
   }
@@ -311,7 +313,7 @@ static void run_threads(void) {
   execution.running = 0;
   for (int t = 1; t <= execution.program->threads; t++) {
     execution.threads[t].knows.at[t]++;
-    moment_join(&execution.threads[0].knows, &execution.threads[t].knows);
+    vector_clock_join(&execution.threads[0].knows, &execution.threads[t].knows);
   }
 }
 
@@ -346,7 +348,7 @@ static void prepare(const model_program *program, model_outcome *outcome) {
   execution.parallel = execution.aborted = false;
   execution.steps = execution.time = execution.since_return = execution.allocations = 0;
   memset(execution.threads, 0, sizeof execution.threads);
-  outside = (moment){{0}};
+  outside = (vector_clock){{0}};
   for (int t = 0; t < THREADS; t++) execution.threads[t].call = -1;
   execution.threads[0].knows.at[0] = 1;
   if (answers_room < program->calls) {
@@ -391,7 +393,7 @@ void execution_run(const model_program *program, model_outcome *outcome) {
 static const model_decision *listed;
 static int32_t listed_count;
 
-/* What the list says about a step; 0 if nothing. */
+/* The value that the list has for a step; 0: none. */
 static int32_t decided(model_kind kind, int32_t at) {
   for (int32_t i = 0; i < listed_count; i++)
     if (listed[i].kind == (int32_t)kind && listed[i].step == at) return listed[i].value;

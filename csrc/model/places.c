@@ -1,10 +1,11 @@
 /*
- * places.c - what is known about every eight bytes of the model's memory: who used them as plain data and when.
+ * places.c - what is known about every eight bytes of the model's memory: which threads used them as plain data, and
+ * when.
  *
- * Two uses of the same bytes by different threads, one of them a write, race unless one happened before the other.
- * "Happened before" is told by moments: a use is stamped with its thread's own count, and whoever has a count at or
- * above it in its moment has learnt of it. So a race is found in every execution in which nothing orders the two,
- * whichever came first.
+ * Two uses of the same bytes by different threads, one of them a write, race unless one happened before the other. A
+ * use is stamped with its thread's own count; it happened before what another thread does if that thread's vector clock
+ * has a count at or above it. So a race is found in every execution in which nothing orders the two, whichever is
+ * first.
  */
 #include "model/engine.h"
 
@@ -15,7 +16,7 @@ enum { POOL_BYTES = 16 << 20 };
 static uint8_t *pool;
 static size_t pool_used;
 
-/* One entry per eight bytes of the arena; it counts if it is of this execution. */
+/* One entry per eight bytes of the arena; valid if it is of this execution. */
 static struct entry {
   uint32_t execution;
   uint32_t place; /* offset in the pool */
@@ -58,7 +59,7 @@ place *place_at(uintptr_t address) {
 }
 
 static void check_race(const place *p, uintptr_t address, uint8_t bytes, bool writes, const char *file, int32_t line) {
-  const moment *knows = &running_thread()->knows;
+  const vector_clock *knows = &running_thread()->knows;
   for (const use *u = p->uses; u; u = u->next) {
     if (u->thread == execution.running || !(u->bytes & bytes) || !(writes || u->writes)) continue;
     if (u->at <= knows->at[u->thread]) continue;
@@ -98,7 +99,7 @@ void place_use(uintptr_t address, size_t bytes, bool writes, const char *file, i
 }
 
 void place_leave(const place *p, uintptr_t address) {
-  const moment *knows = &running_thread()->knows;
+  const vector_clock *knows = &running_thread()->knows;
   const use *u = p->uses;
   while (u && u->at <= knows->at[u->thread]) u = u->next;
   const visit *v = p->cell.visits;

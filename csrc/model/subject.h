@@ -1,4 +1,4 @@
-/* subject.h - what a structure brings to be run under the model. */
+/* subject.h - the interface of a structure that is run under the model. */
 #pragma once
 
 #include "base/base.h"
@@ -9,15 +9,15 @@
 
 typedef struct {
   const char *name;
-  const char *const *operations; /* "name(argument, ...)", NULL behind the last one */
+  const char *const *operations; /* "name(argument, ...)", NULL after the last one */
   void *(*create)(const int64_t *parameter);
   void (*call)(void *object, int32_t operation, const int64_t *argument, model_answer *answer);
   void (*destroy)(void *object);
 } subject;
 
-extern const subject *const subjects[]; /* NULL behind the last one */
+extern const subject *const subjects[]; /* NULL after the last one */
 
-/* Whether a sleep of the call under way ended without anybody waking it (locks.c). */
+/* Whether a sleep of the current call ended because its time limit passed (locks.c). */
 bool model_late(void);
 
 static inline void answer_with(model_answer *answer, int64_t result) {

@@ -1,8 +1,9 @@
 /*
- * subject_doorbell.c - how a design hands over to its worker, under the model: an input says how many tuples there are
- * and rings (publish in sliced.c), the worker looks, prepares to sleep, looks once more and sleeps (work in worker.c).
+ * subject_doorbell.c - a design's hand-over to its worker, under the model: an input publishes the number of tuples and
+ * rings (publish in sliced.c); the worker looks for work, prepares to sleep, looks once more and sleeps (work in
+ * worker.c).
  *
- * A worker that finds nothing is asleep from then on. `sleep` comes back when it has been woken; `wake` asks whether it
+ * A worker that finds nothing is asleep from then on. `sleep` returns when it has been woken; `wake` returns whether it
  * has been.
  */
 #include "model/subject.h"
@@ -18,9 +19,9 @@ static const char *const operations[] = {[PUT] = "put()",     [RING] = "ring()",
 typedef struct {
   doorbell bell;
   cell added;
-  int64_t puts;           /* the input's */
+  int64_t puts;           /* used by the input */
   int64_t work[PUTS_MAX]; /* what the count is about */
-  int64_t seen;           /* the worker's, and so is `asleep` */
+  int64_t seen;           /* used by the worker, as is `asleep` */
   bool asleep;
 } object;
 
@@ -40,7 +41,7 @@ static void put(object *o) {
   doorbell_ring(&o->bell);
 }
 
-/* How many have come since the last look. */
+/* The number added since the last look. */
 static int64_t look(object *o) {
   AT(output_next);
   int64_t added = (int64_t)merged_read(&o->added), fresh = added - o->seen;

@@ -1,4 +1,4 @@
-/* subject_ledger.c - the ledger of one input under the model. */
+/* subject_ledger.c - the ledger of one input, under the model. */
 #include "model/subject.h"
 
 #include "operator/ledger.h"
@@ -11,10 +11,10 @@ static const char *const operations[] = {[PUT] = "put(rows)", [WAIT] = "wait(row
 
 typedef struct {
   ledger ledger;
-  batch *open;    /* the adder's: it gathers rows; NULL: there is none */
-  int64_t put;    /* the adder's: rows so far */
-  cell added;     /* as the passer hears of them */
-  int64_t passed; /* the passer's */
+  batch *open;    /* adder: the open batch; NULL: none */
+  int64_t put;    /* adder: rows so far */
+  cell added;     /* published to the passer */
+  int64_t passed; /* used by the passer */
 } gathering;
 
 /* Parameter: held_max. */
@@ -32,7 +32,7 @@ static void free_all(batch *b) {
   }
 }
 
-enum { ROOM = 2, MOST = 8 }; /* rows that a batch gathers, and that it has place for */
+enum { ROOM = 2, MOST = 8 }; /* rows of an open batch when it is full, and rows that fit into its memory */
 
 static batch *batch_of_times(void) {
   batch *b = memory_new(sizeof *b + sizeof(column) + MOST * sizeof(int64_t));
@@ -42,7 +42,7 @@ static batch *batch_of_times(void) {
   return b;
 }
 
-/* The timestamps of rows to come. */
+/* Writes the timestamps of the next rows. */
 static void write_times(gathering *g, batch *b, int64_t rows) {
   int64_t *ts = (int64_t *)(void *)&b->columns[1] + b->rows;
   for (int64_t i = 0; i < rows; i++) {
@@ -56,15 +56,15 @@ static ps_code put_new(gathering *g, int64_t rows) {
   if (!b) return PS_NO_MEMORY;
   write_times(g, b, rows);
   b->rows = rows;
-  g->open = rows < ROOM ? b : NULL; /* once it is full it may go */
+  g->open = rows < ROOM ? b : NULL; /* once it is full it may be freed */
   ledger_put(&g->ledger, b);
   return PS_OK;
 }
 
-/* In the batch that is open, if that has room. */
+/* Adds to the open batch, if that has room. */
 static ps_code put_some(gathering *g, int64_t rows) {
   batch *open = g->open;
-  if (open) READS(open->rows); /* its own, but the passer may have freed it (ledger.h) */
+  if (open) READS(open->rows); /* the adder's own, but the passer may have freed it (ledger.h) */
   if (!open || rows > ROOM - open->rows) return put_new(g, rows);
   if (rows == ROOM - open->rows) g->open = NULL;
   write_times(g, open, rows);
@@ -72,7 +72,7 @@ static ps_code put_some(gathering *g, int64_t rows) {
   return PS_OK;
 }
 
-/* As an input does: only what fits; and then it says so. */
+/* As an input does: adds only what fits, then publishes it. */
 static ps_code put(gathering *g, int64_t rows) {
   assert(rows <= MOST);
   if (!ledger_fits(&g->ledger, rows)) return PS_FULL;
@@ -83,7 +83,7 @@ static ps_code put(gathering *g, int64_t rows) {
   return PS_OK;
 }
 
-/* How many the passer has heard of that it has not passed: as the output thread does it. */
+/* How many tuples the passer knows of and has not passed, as in the output thread. */
 static int64_t heard(gathering *g) {
   AT(output_look);
   return (int64_t)merged_read(&g->added) - g->passed;
@@ -102,7 +102,7 @@ static int64_t ready(gathering *g, int64_t ts) {
   return n < left ? n : left;
 }
 
-/* PS_EMPTY: there is room, but nobody said so in time. */
+/* PS_EMPTY: there is room, but the waiter was not woken in time. */
 static ps_code wait_for(ledger *l, int64_t rows) {
   ps_code code = ledger_wait(l, rows, 1);
   return code == PS_OK && model_late() ? PS_EMPTY : code;

@@ -1,11 +1,11 @@
 /*
  * subject_litmus.c - bare cells and plain words, for litmus tests; a counter; a stack.
  *
- * The counter and the stack come in a right version and in wrong ones (their parameter): what the model must find.
+ * The counter and the stack have a correct version and wrong ones (by parameter), which the model must find.
  */
 #include "model/subject.h"
 
-/* ---- litmus: parameter cells, all 0 ---- */
+/* ---- litmus: `parameter` cells, all 0 ---- */
 
 typedef struct {
   cell *cells;
@@ -28,7 +28,7 @@ static const char *const litmus_operations[] = {"load(cell, order)",
                                                 "unlabelled(cell)",
                                                 NULL};
 
-/* As model_event numbers them. */
+/* Numbered as in model_event. */
 static memory_order order_from(int64_t number) {
   static const memory_order orders[] = {memory_order_relaxed, memory_order_acquire, memory_order_release,
                                         memory_order_acq_rel, memory_order_seq_cst};
@@ -125,7 +125,7 @@ static void litmus_destroy(void *object) {
 extern const subject litmus;
 const subject litmus = {"litmus", litmus_operations, litmus_create, litmus_call, litmus_destroy};
 
-/* ---- counter: parameter 0 right, 1 lost updates, 2 behind a spin lock ---- */
+/* ---- counter: parameter 0 correct, 1 lost updates, 2 guarded by a spin lock ---- */
 
 typedef struct {
   cell value;
@@ -189,12 +189,12 @@ static void counter_call(void *object, int32_t operation, const int64_t *argumen
 extern const subject counter;
 const subject counter = {"counter", counter_operations, counter_create, counter_call, memory_free};
 
-/* ---- stack: parameter 0 right, 1 pops without waiting for others, and frees ---- */
+/* ---- stack: parameter 0 correct, 1 pops without waiting for others, and frees ---- */
 
 typedef struct stack_node {
   int64_t value;
   struct stack_node *below;
-  struct stack_node *kept; /* until the end */
+  struct stack_node *kept; /* freed at the end */
 } stack_node;
 
 typedef struct {
@@ -205,9 +205,9 @@ typedef struct {
 
 static const char *const stack_operations[] = {"push(value)", "pop()", NULL};
 
-/* Acquire: who pops a node sees its fields. Partner: stack_swap. */
+/* Acquire: the fields of the node that is popped. Partner: stack_swap. */
 static stack_node *stack_read(const cell *c) { return (stack_node *)(uintptr_t)CELL_LOAD(c, memory_order_acquire); }
-/* Release: publishes the fields of the node. */
+/* Release: the fields of the node. */
 static bool stack_swap(cell *c, const stack_node *found, const stack_node *node) {
   uint64_t expected = (uintptr_t)found;
   return CELL_SWAP(c, &expected, (uintptr_t)node, memory_order_acq_rel, memory_order_relaxed);
@@ -238,7 +238,7 @@ static bool stack_push(stack_object *o, int64_t value) {
   }
 }
 
-/* A popped node may still be read by others: it is kept until the end. */
+/* Other threads may still read a popped node: keeps it until the end. */
 static void stack_keep(stack_object *o, stack_node *node) {
   for (;;) {
     AT(keep_read);

@@ -1,11 +1,11 @@
-/* subject_ms_queue.c - the queue of Michael and Scott under the model. */
+/* subject_ms_queue.c - the queue of Michael and Scott, under the model. */
 #include "model/subject.h"
 
 #include "gates/ms_queue.h"
 
 enum { ENQUEUE, DEQUEUE, PEEK, IS_EMPTY };
 
-enum { VALUES = 60 }; /* more than any program enqueues: "full" is no answer then */
+enum { VALUES = 60 }; /* more than any program enqueues, so that "full" cannot happen */
 
 static const char *const operations[] = {
     [ENQUEUE] = "enqueue(value)", [DEQUEUE] = "dequeue()", [PEEK] = "peek()", [IS_EMPTY] = "is_empty()", NULL};

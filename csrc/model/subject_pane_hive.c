@@ -1,4 +1,4 @@
-/* subject_pane_hive.c - Pane-Hive under the model: W-Hive's operations. */
+/* subject_pane_hive.c - Pane-Hive, under the model: W-Hive's operations. */
 #include "model/subject.h"
 
 #include "slices/pane_hive.h"
@@ -19,7 +19,7 @@ static const char *const operations[] = {
 typedef struct {
   batch *row;
   int64_t ts, value;
-  bool lost; /* memory ran out in the middle of an update: the input takes nothing more (PS_CLOSED) */
+  bool lost; /* memory ran out during an update: the input takes nothing more (PS_CLOSED) */
 } fed;
 
 typedef struct {
@@ -27,7 +27,7 @@ typedef struct {
   aggregates functions;
   key_table keys;
   fed input[MODEL_THREADS_MAX];
-  bool lost; /* the reader, likewise */
+  bool lost; /* the same for the reader */
 } object;
 
 static const ps_type types[COLUMNS] = {PS_I64, PS_I64, PS_I64}; /* ts, key, value */
@@ -74,7 +74,7 @@ static ps_code update(object *o, const int64_t *a) {
   return f->lost ? PS_CLOSED : PS_OK;
 }
 
-/* The window's rows; an allocation that fails on the way is tried again, as it may be. */
+/* Emits the window's rows; repeats after a failed allocation, which is allowed. */
 static void output(object *o, int64_t start, model_answer *answer) {
   out_rows rows;
   ps_fault fault;

@@ -1,4 +1,4 @@
-/* subject_queue.c - the lock-free queue of one input with its promises (MQ_LF) under the model. */
+/* subject_queue.c - the lock-free queue of one input with its promises (MQ_LF), under the model. */
 #include "model/subject.h"
 
 #include "gates/queue.h"
@@ -12,7 +12,7 @@ static const char *const operations[] = {
 typedef struct {
   queue queue;
   batch *batch; /* of all tuples, filled from the front */
-  int64_t n;    /* the producer's */
+  int64_t n;    /* used by the producer */
   int64_t ts[TUPLES_MAX];
 } object;
 

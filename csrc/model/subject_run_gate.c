@@ -1,4 +1,4 @@
-/* subject_run_gate.c - Run-Gate under the model: T-Gate's operations, with runs for tuples. */
+/* subject_run_gate.c - Run-Gate, under the model: T-Gate's operations, with runs for tuples. */
 #include "model/subject.h"
 
 #include "gates/run_gate.h"
@@ -6,7 +6,7 @@
 enum { INSERT, HEARTBEAT, CLOSE, GET, GET_RUN, GET_BLOCK };
 
 static const char *const operations[] = {
-    [INSERT] = "insert_run(input, ts, step, n, payload)", /* n tuples from ts on, so far apart; payloads count up */
+    [INSERT] = "insert_run(input, ts, step, n, payload)", /* n tuples: ts, ts + step, ...; payloads count up */
     [HEARTBEAT] = "heartbeat(input, ts)",
     [CLOSE] = "close(input)",
     [GET] = "get(reader)",
@@ -15,7 +15,7 @@ static const char *const operations[] = {
     NULL,
 };
 
-/* The tuples of a run: the owner. They go when the only reader has had the last of them, or at the end. */
+/* The tuples of a run: its owner. Freed when the only reader has got the last of them, or at the end. */
 typedef struct tuples {
   struct tuples *next; /* of the same input */
   int64_t n, payload;
@@ -71,7 +71,7 @@ static ps_code promise(object *o, int32_t operation, const int64_t *a) {
   return PS_OK;
 }
 
-/* The reader has had this row. */
+/* The reader has got this row. */
 static void had(object *o, tuples *t, int64_t row) {
   if (o->gate.readers > 1 || row + 1 < t->n) return;
   t->gone = true;

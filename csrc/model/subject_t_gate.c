@@ -1,4 +1,4 @@
-/* subject_t_gate.c - T-Gate under the model: its operations as spec/ReadyOrder.tla names them. */
+/* subject_t_gate.c - T-Gate, under the model: its operations as named in spec/ReadyOrder.tla. */
 #include "model/subject.h"
 
 #include "gates/t_gate.h"
@@ -15,8 +15,8 @@ static const char *const operations[] = {
 
 static int64_t given(int64_t parameter, int64_t usual) { return parameter ? parameter : usual; }
 
-/* Parameters: inputs, readers, levels, full_every, count_every, slab_bytes, slab_spares; 0 is what users have, although
-   T-Gate's own defaults are small here (SIZED). */
+/* Parameters: inputs, readers, levels, full_every, count_every, slab_bytes, slab_spares; 0: the users' default,
+   although T-Gate's own defaults are small in this build (SIZED). */
 static void *create(const int64_t *parameter) {
   t_gate_options options = {
       .inputs = (int32_t)parameter[0],

@@ -1,11 +1,11 @@
-/* subject_w_hive.c - W-Hive and its winsets under the model: the sum of a column of integers by integer keys. */
+/* subject_w_hive.c - W-Hive and its winsets, under the model: the sum of a column of integers by integer keys. */
 #include "model/subject.h"
 
 #include "windows/w_hive.h"
 
 enum { KEYS = 4, COLUMNS = 2, KEY_BYTES = 9, TRIES = 8 };
 
-/* What hive and winsets need around them: functions, keys, and for each thread a batch of one row. */
+/* What hive and winsets need: functions, keys, and a batch of one row per thread. */
 typedef struct {
   aggregates functions;
   key *keys[KEYS];
@@ -13,7 +13,7 @@ typedef struct {
   int64_t *values[MODEL_THREADS_MAX];
 } surroundings;
 
-/* As key.h encodes an int64 that is not null. Keys 0 and 2 have the same hash, and so have 1 and 3. */
+/* As key.h encodes an int64 that is not null. Keys 0 and 2 have the same hash, as have 1 and 3. */
 static key *key_make(int64_t number) {
   key *k = memory_new(sizeof *k + KEY_BYTES);
   k->hash = (uint64_t)number % 2;
@@ -75,7 +75,7 @@ static ps_code hive_update(hive_object *o, const int64_t *a) {
   return w_hive_update_windows(o->hive, t, a[1], o->around.keys[a[2]], o->around.batches[t], 0, NULL);
 }
 
-/* The winset's rows; an allocation that fails on the way is tried again, since the winset has been taken. */
+/* Emits the winset's rows; repeats after a failed allocation, since the winset was taken. */
 static void hive_output(win_set *set, model_answer *answer) {
   const ps_type key_type = PS_I64;
   out_rows rows;
@@ -140,7 +140,7 @@ typedef struct {
   struct {
     const window *at;
     int64_t name;
-  } named[WINDOWS_MAX]; /* by those who inserted them, in the same step */
+  } named[WINDOWS_MAX]; /* by the threads that inserted them, in the same step */
   int32_t named_count;
 } set_object;
 
@@ -180,7 +180,7 @@ static void set_call(void *object, int32_t operation, const int64_t *a, model_an
   int32_t t = (int32_t)a[2];
   const window *w = win_set_find_or_insert(o->set, t, k);
   answer_with(answer, w ? PS_OK : PS_NO_MEMORY);
-  if (w && !set_has(o, w)) { /* nobody else has inserted it */
+  if (w && !set_has(o, w)) { /* no other thread has inserted it */
     assert(o->named_count < WINDOWS_MAX);
     o->named[o->named_count].at = w;
     o->named[o->named_count++].name = a[1];

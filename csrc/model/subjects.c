@@ -1,4 +1,4 @@
-/* subjects.c - what programs can be run on: the structures, and small ones on which the model itself is tested. */
+/* subjects.c - the structures that programs can be run on, and small ones that test the model itself. */
 #include "model/subject.h"
 
 extern const subject litmus, counter, stack;

@@ -1,7 +1,7 @@
 /* coalesce.c - see coalesce.h. */
 #include "operator/coalesce.h"
 
-#define ROOM SIZED(512, 3) /* rows: as many as share an allocation, and as a thread that has stopped sending keeps */
+#define ROOM SIZED(512, 3) /* rows per allocation; also the most that an idle input keeps allocated */
 
 _Static_assert(COALESCE_ROWS <= ROOM, "a small batch fits");
 
@@ -28,7 +28,7 @@ void coalesce_free(coalescer *g) {
 
 static size_t column_bytes_max(const coalescer *g, int32_t i) { return (size_t)(ROOM * g->bits[i] / 64 + 1) * 8; }
 
-/* An empty batch, which the view then shows. The one before, if any, is the ledger's. */
+/* Allocates an empty batch and points the view at it. A previous one belongs to the ledger. */
 static bool open_new(coalescer *g) {
   size_t size = sizeof(batch) + (size_t)g->columns * sizeof(column), at = size;
   for (int32_t i = 0; i < g->columns; i++) size += column_bytes_max(g, i);
@@ -51,7 +51,7 @@ static void copy_bits(uint8_t *to, int64_t at, const uint8_t *from, int64_t firs
   }
 }
 
-/* Single values, the common case, are copied without a call. */
+/* Inlines the common case, a single value. */
 static inline void copy_bytes(uint8_t *to, const uint8_t *from, int64_t size) {
   if (size == 8) {
     memcpy(to, from, 8);
@@ -71,7 +71,7 @@ ps_code coalesce_copy(coalescer *g, const struct ArrowArray *arrow) {
     const struct ArrowArray *a = arrow->children[i];
     int64_t first = arrow->offset + a->offset, width = g->bits[i] / 8;
     column *c = &g->view->columns[i];
-    uint8_t *to = (uint8_t *)(uintptr_t)c->values; /* the open batch's own */
+    uint8_t *to = (uint8_t *)(uintptr_t)c->values; /* memory of the open batch, so writable */
     const uint8_t *from = a->buffers[1];
     if (a->null_count != 0 && a->buffers[0]) return PS_EMPTY;
     c->first = at;
@@ -93,7 +93,7 @@ void coalesce_hold(coalescer *g, ledger *l) {
     b->rows = g->view->rows;
     ledger_put(l, b);
   }
-  if (b->rows == b->room) g->open = NULL; /* its rows are not folded yet, so that nobody can have taken it out */
+  if (b->rows == b->room) g->open = NULL; /* its rows are not folded yet, so the passer cannot have removed it */
 }
 
 void coalesce_close(coalescer *g) {

@@ -1,12 +1,12 @@
 /*
- * design.h - what operator.c asks of a design: one table of functions each, listed in designs.c.
+ * design.h - the interface of a design: one table of functions per design, listed in designs/designs.c.
  *
- * The operator does what all designs share. It checks and counts tuples, finds their keys, keeps `latest`, and holds
- * back inputs that are ahead; it starts, wakes, pauses and ends the threads (workers); it owns the sink. A design says
- * how tuples travel from an input's thread to the windows, and which worker does which part of that.
+ * The operator does what all designs share: checks and counts tuples, looks up keys, keeps `latest`, blocks inputs that
+ * are ahead, starts, wakes, pauses and ends the workers, and owns the sink. A design moves tuples from an input's
+ * thread to the windows, and assigns the parts of that to workers.
  *
- * Worker 0 is the output thread: it alone puts rows out (update_output.h, or sink_lock ... sink_unlock) and alone calls
- * operator_pass and operator_settle. Workers 1, 2, ... are update threads.
+ * Worker 0 is the output thread: the only one that emits rows (update_output.h, or sink_lock ... sink_unlock) and that
+ * calls operator_pass and operator_settle. Workers 1, 2, ... are update threads.
  */
 #pragma once
 
@@ -14,68 +14,67 @@
 #include "slices/pane_window.h"
 
 struct design {
-  bool ordered; /* tuples reach the windows in their order: it can run first, last and udf */
-  bool folds;   /* add leaves nothing behind that refers to the batch */
+  bool ordered; /* tuples reach the windows in order: the design supports first, last and udf */
+  bool folds;   /* add keeps no reference to the batch */
 
-  /* How many workers the design runs when the caller asks for so many update threads. */
+  /* Number of workers for `threads` update threads requested by the caller. */
   int32_t (*workers)(int32_t threads);
 
-  /* Makes op->state; everything else in op is ready, but no worker runs yet. False: out of memory, nothing made. */
+  /* Makes op->state. The rest of op is ready, no worker runs yet. False: out of memory, nothing made. */
   bool (*init)(ps_operator *op);
-  void (*free)(ps_operator *op); /* no worker runs any more; batches are the operator's to drop */
+  void (*free)(ps_operator *op); /* no worker runs any more; does not free batches */
 
-  /* The input's thread, one call at a time for each input (in->lock). Reserve does all that may fail before the `rows`
-     tuples of a batch (1: or a heartbeat) are taken; in->ledger does not count them yet. False: out of memory, nothing
-     changed, and the caller may try again. Add takes the tuples. Heartbeats come only when they promise something new,
-     a close comes once. Each rings the workers that it has something for (operator_ring); where heartbeats pile up, add
-     and close ring the output thread whenever that may wait for the input.
+  /* Called by the input's thread, guarded by in->lock. reserve does everything that may fail before the `rows` tuples
+     of a batch, or a heartbeat (rows = 1), are taken; in->ledger does not count them yet. False: out of memory, nothing
+     changed, the caller may retry. add takes the tuples. heartbeat is called only for a timestamp above all before it,
+     close at most once. Each rings the workers that it has work for (operator_ring). In designs with `piles`, add and
+     close ring the output thread whenever it may wait for this input.
 
-     Updating windows is no part of what reserve answers for, whoever does it: a worker in its step, or, in designs
-     without update threads (wiml, sliced), the input's thread in add. If the memory ends there, the operator ends with
-     PS_NO_MEMORY: add calls operator_fail, and returns as if it had taken the tuples. The reader gets the rows that
-     were out and then the failure; every later call of an input is refused with PS_CLOSED. */
+     reserve does not cover updating windows, which happens in a worker's step or, in designs where the input's thread
+     updates (wiml, sliced), in add. Out of memory there ends the operator with PS_NO_MEMORY: add calls operator_fail
+     and returns as if it had taken the tuples. The reader gets the rows emitted before, then the failure; every later
+     call on an input returns PS_CLOSED. */
   bool (*reserve)(ps_operator *op, int32_t which, int64_t rows);
 
-  /* Before reserve: finds the keys of the batch in the design's own way; b->keys stays empty then. NULL: the operator
-     fills b->keys. */
+  /* Called before reserve. Looks up the keys of the batch in the design's own way and leaves b->keys empty. NULL: the
+     operator fills b->keys. */
   bool (*find_keys)(ps_operator *op, int32_t which, const batch *b);
 
   void (*add)(ps_operator *op, int32_t which, batch *b);
   void (*heartbeat)(ps_operator *op, int32_t which, int64_t ts);
 
-  /* Under in->lock: whether a heartbeat would leave something behind that is held until all inputs have passed it
-     (promises.h). It then comes from the output thread, under in->lock. NULL: none ever does. */
+  /* Guarded by in->lock: whether a heartbeat at ts would add something that is held until all inputs are past it
+     (promises.h). Such a heartbeat is delivered later, by the output thread, guarded by in->lock. NULL: never. */
   bool (*piles)(ps_operator *op, int32_t which, int64_t ts);
   void (*close)(ps_operator *op, int32_t which);
 
-  /* One step of a worker: PS_OK: go on; PS_EMPTY: nothing to do now; PS_END: nothing ever again; anything else is a
-     failure and ends the operator. The operator calls it again after PS_EMPTY, and lets the worker sleep if that gives
-     PS_EMPTY once more. The step that gives PS_EMPTY has put out all rows that are complete and settled. */
+  /* One step of a worker. PS_OK: call again; PS_EMPTY: nothing to do now; PS_END: nothing to do ever again; other codes
+     end the operator. After PS_EMPTY the operator calls once more, and the worker sleeps if that gives PS_EMPTY too. A
+     step of the output thread that gives PS_EMPTY has emitted all complete rows and settled. */
   ps_code (*step)(ps_operator *op, int32_t number, ps_fault *fault);
 
-  /* The output thread: where the oldest and the newest of the windows start that are held; INT64_MAX and -1: none is.
-     All tuples that have been passed are in these windows or in none. NULL: the design sees to keys that nothing refers
-     to itself. */
+  /* Output thread: starts of the oldest and the newest window held; INT64_MAX and -1 if there is none. Each tuple
+     passed so far is in these windows or in none. NULL: the design removes unused keys itself. */
   int64_t (*oldest)(ps_operator *op);
   int64_t (*newest)(ps_operator *op);
 
-  /* While paused (worker.h). Save calls `visit` for every window, starts never decreasing, until it gives false. Load
-     takes a window with this state, whose bytes then belong to the design, starts never decreasing: PS_OK,
-     PS_NO_MEMORY, or PS_CORRUPT if the window is there already. Number says which udf window is the next. Absorbed: how
-     many tuples of the input, from the oldest that was not passed on, are in their windows; NULL: none. */
+  /* While paused (worker.h). save calls `visit` for every window, starts not decreasing, until visit returns false.
+     load adds a window with this state, whose bytes then belong to the design, starts not decreasing: PS_OK,
+     PS_NO_MEMORY, or PS_CORRUPT if the window exists. number sets the number of the next udf window. absorbed: of the
+     input's tuples that are not passed, how many, oldest first, are in their windows already; NULL: none. */
   bool (*save)(ps_operator *op, window_visit visit, void *context);
   ps_code (*load)(ps_operator *op, int64_t start, const key *k, const uint8_t *state);
   void (*number)(ps_operator *op, int64_t next);
   int64_t (*absorbed)(ps_operator *op, int32_t which);
 
-  /* Designs that keep slices; NULL: the others. Save_slices visits slices as save does windows; what they hold is in no
-     window that is saved. Window takes both in (pane_window_carry). */
+  /* Only in designs that keep slices, else NULL. save_slices visits slices as save visits windows; what slices hold is
+     in no window that save visits. window returns the pane_window that loads both (pane_window_carry). */
   bool (*save_slices)(ps_operator *op, window_visit visit, void *context);
   pane_window *(*window)(ps_operator *op);
 
-  /* Any thread: fills in out->windows, from counters. */
+  /* Any thread: fills in out->windows from counters. */
   void (*stats)(ps_operator *op, ps_stats *out);
 };
 
-/* The design of this number: designs/designs.c. The only way from here to a room above. */
+/* The design with this number; defined in designs/designs.c. The only call from this room to a higher one. */
 const design *design_of(ps_design which);

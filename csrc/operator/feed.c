@@ -1,12 +1,13 @@
-/* feed.c - ps_operator_feed: whole batches in pieces, for one input or for many by one thread. See pystream.h. */
+/* feed.c - ps_operator_feed: adds whole batches in pieces, for one input or for several from one thread. See
+   pystream.h. */
 #include "operator/operator.h"
 
-#define PIECE_WAIT_MS 1000 /* then it looks again; a cancelled operator ends the wait */
+#define PIECE_WAIT_MS 1000 /* then tries again; cancelling the operator ends the wait */
 
 static bool is_begun(const ps_feed *f) { return f->batch && f->row > 0; }
 
-/* The input that has come least far in time. That one will get room, whatever the others hold: its tuples are ready
-   when it is the slowest of all, and if it is not, the slowest's own feeder is at work on that. */
+/* The input with the lowest `latest`. It will get room, whatever the others hold: if it is the slowest input of the
+   operator, its tuples are ready; if not, the feeder of the slowest input is adding. */
 static int32_t slowest(ps_operator *op, int32_t n, const ps_feed *feeds) {
   int32_t best = -1;
   int64_t least = 0;
@@ -28,7 +29,7 @@ static ps_code add_waiting(ps_operator *op, int32_t which, struct ArrowArray *pi
   }
 }
 
-/* One piece; the buffers go with the last, because an input's batches are done with in their order. */
+/* Adds one piece. The last piece owns the buffers, because the batches of an input are released in order. */
 static ps_code feed_piece(ps_operator *op, ps_feed *f, int64_t cut, ps_fault *fault) {
   struct ArrowArray piece = *f->batch;
   int64_t left = piece.length - f->row;
@@ -61,7 +62,7 @@ ps_code ps_operator_feed(ps_operator *op, int32_t n, ps_feed *feeds, int64_t cut
   }
 }
 
-/* Pieces refer to the buffers, and there will be no last one. */
+/* Keeps the buffers alive: pieces refer to them, and no last piece will own them. */
 static void keep_buffers(ps_operator *op, input *in, batch *keeper, struct ArrowArray *arrow) {
   batch_own(keeper, arrow);
   pthread_mutex_lock(&op->dead_lock);

@@ -4,7 +4,7 @@
 #include "operator/design.h"
 
 void key_forget_keep_up(ps_operator *op, input *in) {
-  uint32_t sweep = key_sweep_said(&op->forget.sweep);
+  uint32_t sweep = key_sweep_current(&op->forget.sweep);
   if (sweep == in->sweep) return;
   key_cache_forget(&in->keys);
   in->sweep = sweep;
@@ -14,8 +14,8 @@ void key_forget_settled(input *in, const batch *done) {
   for (; done; done = done->next) in->swept = done->sweep;
 }
 
-/* The sweep waits for inputs: those that are in no call may be silent for long. Their lock is only tried, because who
-   pauses the operator has all locks and waits for this thread. */
+/* A sweep waits for all inputs, and an input without calls would delay it. Only tries the lock: a thread that pauses
+   the operator holds all input locks and waits for this thread. */
 static void keep_up_silent(ps_operator *op) {
   uint32_t sweep = op->forget.sweep.number;
   for (int32_t i = 0; i < op->inputs; i++) {
@@ -33,7 +33,7 @@ static bool all_swept(const ps_operator *op) {
   return swept;
 }
 
-/* Whether no window refers to a key from before the sweep any more. */
+/* Whether no window refers to a key from before the sweep. */
 static bool has_left(ps_operator *op) {
   key_forgetting *f = &op->forget;
   if (!f->all_swept) {

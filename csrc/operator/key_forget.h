@@ -1,34 +1,34 @@
 /*
- * key_forget.h - keys leave that no pending tuple and no open window refers to (all designs but sliced).
+ * key_forget.h - removes keys that no pending tuple and no open window refers to (all designs but sliced).
  *
- * In sweeps, as key_sweep.h says and spec/KeySweep.tla specifies, with batches in place of slices:
+ * Works in sweeps, as in key_sweep.h and spec/KeySweep.tla, with batches in place of slices:
  *
  *   the spec                  here
  *   an input's map            in->keys; forgotten before the first key of a batch is looked up (key_forget_keep_up)
  *   a slice in the list       a batch in the ledger; b->sweep is the sweep that its input knew of
  *   the slice is read         the batch is settled: all of its tuples are in their windows
- *   an open slice             there is none: a batch goes into the ledger whole
- *   the window                all windows that are open
+ *   an open slice             does not exist: the ledger takes whole batches
+ *   the window                all open windows
  *
- * Windows refer to keys by address and are many, so nobody looks for a key in them. Instead, once a batch of the sweep
- * has been settled of every input, every window that refers to a key from before exists: when the newest of these has
- * left, such keys are in no window, and those go that nobody has asked the table for since the sweep began. That is
- * later than the spec demands, never earlier.
+ * Windows refer to keys by address and are many, so they are not searched. Instead: once every input has a settled
+ * batch of this sweep, every window that refers to a key from before the sweep exists. When the newest of these windows
+ * has been emitted, no window refers to such a key, and the keys not looked up since the sweep began are removed. That
+ * is later than the spec demands, never earlier.
  *
- * Roles    inputs' threads, under in->lock: key_forget_keep_up. The output thread: key_forget_settled and
- *          key_forget_step; it takes the lock of inputs that are in no call, if it is free.
- * Cost     an input reads one word per batch. A key stays until the windows that were open when it was last met are
- *          out, and as many keys again have come.
+ * Roles    inputs' threads, guarded by in->lock: key_forget_keep_up. Output thread: key_forget_settled and
+ *          key_forget_step, which tries the lock of inputs that are in no call.
+ * Cost     an input reads one word per batch. A key stays until the windows open at its last lookup have been emitted
+ *          and the table has grown by as many keys again.
  */
 #pragma once
 
 #include "operator/operator.h"
 
-/* An input's thread, under in->lock, before it looks up keys: forgets those that it knows if a sweep has begun. */
+/* Input's thread, guarded by in->lock, before a key is looked up: empties the input's cache if a sweep has begun. */
 void key_forget_keep_up(ps_operator *op, input *in);
 
-/* The output thread: these batches of the input, oldest first, are settled. */
+/* Output thread: these batches of the input, oldest first, are settled. */
 void key_forget_settled(input *in, const batch *done);
 
-/* The output thread, now and then: begins a sweep if it is time, or goes on with one. */
+/* Output thread, at every settle: begins a sweep if one is due, or continues the current one. */
 void key_forget_step(ps_operator *op);

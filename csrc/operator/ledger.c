@@ -33,7 +33,7 @@ static uint64_t room(const ledger *l) {
 
 bool ledger_fits(ledger *l, int64_t rows) { return fits(l, room(l), rows); }
 
-/* The last batch, if it views the same buffers, counts them no more. */
+/* If the last batch views the same buffers, moves their count to the new one. */
 static int64_t take_unseen(batch *last, const batch *b) {
   if (!last || last->room || b->room || last->columns[0].values != b->columns[0].values) return 0;
   int64_t unseen = last->unseen;
@@ -64,12 +64,12 @@ void ledger_extend(ledger *l, batch *open, int64_t rows) {
   WRITES(open->rows);
   open->rows += rows;
   AT(add_enqueue);
-  held_change(&l->held, 2 * rows); /* first: who sees the rows finds them held */
+  held_change(&l->held, 2 * rows); /* first, so that rows seen in last_rows are held already */
   AT(add_enqueue);
   last_rows_publish(&l->last_rows, (uint64_t)open->rows);
 }
 
-/* The first of so many rows of the batch with a timestamp above `ts`; as many if there is none. */
+/* The first of the batch's first `rows` rows with a timestamp above `ts`; `rows` if there is none. */
 static int64_t first_above(const batch *b, int64_t rows, int64_t ts) {
   int64_t low = 0, high = rows;
   while (low < high) {
@@ -85,8 +85,8 @@ static int64_t first_above(const batch *b, int64_t rows, int64_t ts) {
 
 /* ---- passer ---- */
 
-/* The batches that are there now, and the rows of the last one: the passer alone takes batches out, the adder changes
-   no `next` but the last one's, nor other rows than its (I3). */
+/* The batches at one moment, and the rows of the last one. They stay valid without the lock: only the passer removes
+   batches, and the adder changes only the last batch's `next` and rows (I3). */
 typedef struct {
   batch *first, *last;
   int64_t last_rows;
@@ -110,10 +110,10 @@ static int64_t rows_of(const batches *all, const batch *b) {
   return b->rows;
 }
 
-/* Whether rows may still come. */
+/* Whether the batch may still grow. */
 static bool is_open(const batches *all, const batch *b) { return b == all->last && all->last_rows < b->room; }
 
-/* Takes out the batches up to this one. */
+/* Removes the batches up to and including `end`. */
 static void cut_behind(ledger *l, batch *end) {
   pthread_mutex_lock(&l->lock);
   l->first = end->next;
@@ -169,11 +169,11 @@ int64_t ledger_ready(ledger *l, int64_t ts) {
 
 int64_t ledger_held(ledger *l) { return (int64_t)(room(l) >> 1); }
 
-ledger_view ledger_look(ledger *l, int64_t ts) {
+ledger_view ledger_count_above(ledger *l, int64_t ts) {
   ledger_view view = {.first = INT64_MAX};
   pthread_mutex_lock(&l->lock);
   batches all = look_locked(l);
-  view.held = ledger_held(l); /* after the look: see ledger_extend */
+  view.held = ledger_held(l); /* after the count of rows: see ledger_extend */
   for (const batch *b = all.first; b; b = b->next) {
     int64_t rows = rows_of(&all, b), row = first_above(b, rows, ts);
     if (view.above == 0 && row < rows) view.first = batch_ts(b, row);
@@ -183,7 +183,7 @@ ledger_view ledger_look(ledger *l, int64_t ts) {
   return view;
 }
 
-/* Under the lock: marks that somebody waits for room; the count as it was at that moment. */
+/* Guarded by lock: marks that a thread waits for room. Returns the count that the same operation found. */
 static uint64_t mark(ledger *l, int64_t rows) {
   bool marked = l->waiting_for != 0;
   if (!marked || rows < l->waiting_for) l->waiting_for = rows;

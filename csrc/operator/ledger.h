@@ -1,24 +1,24 @@
 /*
- * ledger.h - what one input has handed over and the operator has not passed yet: how many tuples, and their batches.
+ * ledger.h - the tuples of one input that are not passed yet: their number and their batches.
  *
- * It bounds the tuples held (max_pending) and keeps batches alive: a batch leaves when its last tuple has been passed.
- * Small batches may be copied into one that has room: as long as it is the last one and not full, it is open, and does
- * not leave.
+ * Bounds the tuples held (max_pending) and keeps batches alive: a batch is removed when its last tuple is passed. Small
+ * batches may be copied into one that has room (coalesce.h): a batch that is the last one and not full is open, and is
+ * not removed.
  *
- * Roles       one adder at a time (under the input's lock): ledger_fits, ledger_put, ledger_extend. One passer (the
- *             output thread): ledger_pass, ledger_ready. Any thread: the others.
- * Invariants  I1 `held` counts the tuples put and not passed; it is at most held_max, but for a single batch that is
- *                larger than that and came when nothing was held, since a batch must be taken whole;
- *             I2 the batches from `first` on are those with tuples not passed, and the one that is open, in the order
- *                in which they were put;
- *             I3 of a batch that is put, only the last one's rows grow; who is not the adder knows them by `last_rows`.
- * Guarantees  G1 who reads `last_rows` sees the rows that it counts: ledger_extend releases, look acquires
- * Progress    put takes the mutex once, extend never, pass at most twice, however many batches it passes; wait blocks,
- *             at most as long as it is told.
+ * Roles       one adder at a time (guarded by the input's lock): ledger_fits, ledger_put, ledger_extend. One passer
+ *             (the output thread): ledger_pass, ledger_ready. Any thread: the others.
+ * Invariants  I1 `held` counts the tuples put and not passed. It is at most held_max, except for a single batch that
+ *                is larger and was put when nothing was held, because a batch is taken whole.
+ *             I2 the batches from `first` on are those with tuples not passed, and the open one, in the order put.
+ *             I3 only the last batch grows; threads other than the adder read its number of rows from `last_rows`.
+ * Guarantees  G1 a reader of `last_rows` sees the rows that it counts: ledger_put and ledger_extend release,
+ *                ledger_pass, ledger_ready and ledger_count_above acquire.
+ * Progress    put takes the mutex once, extend never, pass at most three times, for any number of batches; wait blocks
+ *             for at most `ms`.
  *
- * No wake-up is lost: the count and the mark that somebody waits are one word, changed by read-modify-writes only. A
- * waiter sets the mark (under the mutex) and looks at the count that it found together with it; a passer that comes
- * later finds the mark, and takes the mutex, which the waiter gives up only by sleeping.
+ * No wake-up is lost: the count and the mark "a thread waits" are one word, changed only by read-modify-writes. A
+ * waiter sets the mark with the mutex held, and tests the count that the same operation returned. A later passer finds
+ * the mark and takes the mutex, which the waiter releases only by sleeping.
  */
 #pragma once
 
@@ -30,49 +30,49 @@
 typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t freed;
-  cell held;      /* 2 * tuples, + 1 if somebody waits for room; the mark changes only under the lock */
-  cell last_rows; /* of the last batch, if there is one */
+  cell held;      /* 2 * tuples, + 1 if a thread waits for room; the mark is guarded by lock */
+  cell last_rows; /* rows of the last batch, if any */
   int64_t held_max;
-  int64_t waiting_for; /* behind the lock: the fewest tuples that a waiter needs room for; 0: nobody waits */
-  batch *first, *last; /* behind the lock */
-  bool cancelled;      /* behind the lock */
+  int64_t waiting_for; /* guarded by lock: the fewest rows that a waiter needs room for; 0: no waiter */
+  batch *first, *last; /* guarded by lock */
+  bool cancelled;      /* guarded by lock */
 } ledger;
 
 bool ledger_init(ledger *l, int64_t held_max);
-batch *ledger_free(ledger *l); /* gives back the batches that it still holds, linked by `next` */
+batch *ledger_free(ledger *l); /* returns the batches still held, linked by `next` */
 
 /* Adder. */
 bool ledger_fits(ledger *l, int64_t rows);
-/* Gives how much b->unseen adds to what the batches held keep: views of the same buffers that follow each other keep
-   these until the last of them leaves, and only that one counts them. */
+/* Returns the bytes that b->unseen adds to what the ledger keeps alive. Consecutive views of the same buffers keep
+   these until the last view is removed, and only the last one counts them. */
 int64_t ledger_put(ledger *l, batch *b);
 
-/* The last batch, `open`, which has room for them, has got so many rows more. They are
-   held before they are told of: who passes some has to know from elsewhere that they have come, not from `held`. */
+/* Adds `rows` rows, already written, to `open`, the last batch, which has room for them. `held` changes before
+   `last_rows`: a passer must learn of new rows from elsewhere, not from `held`. */
 void ledger_extend(ledger *l, batch *open, int64_t rows);
 
-/* Passer: n tuples, which have been put before, are done with. Gives back the batches that are, linked by `next`. */
+/* Passer: passes the n oldest tuples. Returns the batches that are done, linked by `next`. */
 batch *ledger_pass(ledger *l, int64_t n);
 
-/* Passer: how many of the tuples put and not passed come before the first one above `ts`. */
+/* Passer: number of tuples not passed before the first one with a timestamp above `ts`. */
 int64_t ledger_ready(ledger *l, int64_t ts);
 
 /* Any thread. */
 int64_t ledger_held(ledger *l);
 
-/* Tuples with timestamps above `ts`, and the first of those timestamps, if there is any. For a `ts` up to which the
-   input's tuples are ready: none of those above can have been passed. */
+/* Number of tuples with timestamps above `ts`, and the lowest of these timestamps (INT64_MAX: none). The input's tuples
+   up to `ts` must be ready, so that none above it has been passed. */
 typedef struct {
-  int64_t held; /* all tuples held, those above among them */
+  int64_t held; /* all tuples held, including those above */
   int64_t above;
   int64_t first;
 } ledger_view;
-ledger_view ledger_look(ledger *l, int64_t ts);
+ledger_view ledger_count_above(ledger *l, int64_t ts);
 
-/* Marks that somebody wants room for so many rows; whether the passer has to know, for there is none. */
+/* Marks that a thread wants room for `rows` rows. True: there is none, so the passer must be rung. */
 bool ledger_want(ledger *l, int64_t rows);
-bool ledger_pressed(ledger *l); /* whether there is such a mark */
+bool ledger_pressed(ledger *l); /* whether the mark is set */
 
 ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms); /* PS_OK: they fit; PS_FULL: not in time; PS_CLOSED */
 void ledger_cancel(ledger *l);
-void ledger_limit(ledger *l, int64_t held_max); /* no adder runs */
+void ledger_limit(ledger *l, int64_t held_max); /* only while no adder runs */

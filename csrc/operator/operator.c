@@ -1,4 +1,4 @@
-/* operator.c - making, feeding, reading and ending an operator; the designs have their own files. See operator.h. */
+/* operator.c - making, feeding, reading and ending an operator, the same for all designs. See operator.h. */
 #include "operator/operator.h"
 
 #include <unistd.h>
@@ -36,7 +36,7 @@ static bool input_init(ps_operator *op, input *in, int64_t max_pending) {
   return false;
 }
 
-/* Counts in op->inputs how many are ready, so that a failure half-way frees just those. */
+/* op->inputs counts the inputs made, so that a failure half-way frees just those. */
 static bool inputs_init(ps_operator *op, int32_t inputs, int64_t max_pending) {
   op->input = memory_new((size_t)inputs * sizeof *op->input);
   if (!op->input) return false;
@@ -62,7 +62,7 @@ typedef enum { MADE_NOTHING, MADE_LOCKS, MADE_KEYS, MADE_WORKERS, MADE_SINK, MAD
 static void input_free(ps_operator *op, input *in);
 static void release_dead(ps_operator *op);
 
-/* Frees what was made, latest first. */
+/* Frees what was made, in reverse order. */
 static void unmake(ps_operator *op, made stage) {
   if (stage >= MADE_DESIGN) op->design->free(op);
   if (stage >= MADE_SINK) sink_free(&op->sink);
@@ -93,7 +93,7 @@ static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t
   return workers_start(op) ? MADE_THREADS : MADE_DESIGN;
 }
 
-/* Whether rows can be copied into one batch: the design does not care, and no value is a string. */
+/* Whether small batches may be copied into one: the design keeps no reference to batches, and no column has strings. */
 static bool coalesces(const design *d, const ps_query *query) {
   bool ok = d->folds;
   for (int32_t i = 0; i < query->columns; i++) ok = ok && !type_is_bytes(query->column_types[i]);
@@ -126,12 +126,12 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, 
   return stage == MADE_DESIGN ? PS_NO_THREAD : PS_NO_MEMORY;
 }
 
-/* ---- batches that are done with ---- */
+/* ---- batches that are done ---- */
 
-/* Adds to a counter that no other thread changes. */
+/* Adds to a counter with a single writer. */
 static void count(ps_counter *c, int64_t n) { ps_counter_set(c, ps_counter_get(c) + n); }
 
-/* Some caller's thread will release them. */
+/* Queues batches for release by a caller's thread. */
 static void retire(ps_operator *op, input *in, batch *list) {
   if (!list) return;
   batch *last = list;
@@ -145,7 +145,7 @@ static void retire(ps_operator *op, input *in, batch *list) {
   pthread_mutex_unlock(&op->dead_lock);
 }
 
-/* Takes the input's batches that are to be released. */
+/* Removes the input's batches that are to be released. */
 static batch *take_dead(ps_operator *op, input *in) {
   if (!ps_flag_get(&in->any_dead)) return NULL;
   pthread_mutex_lock(&op->dead_lock);
@@ -168,10 +168,10 @@ static void release_dead(ps_operator *op) {
   for (int32_t i = 0; i < op->inputs; i++) free_all(take_dead(op, &op->input[i]));
 }
 
-/* About as many as an input settles at once when its batches are of one tuple; 1 MB with three columns. */
+/* About as many as an input settles at once with batches of one tuple; 1 MB with three columns. */
 #define SPARES_MAX SIZED(4096, 1)
 
-/* Under in->lock: keeps empty batches for the next ones; gives back those that are too many, or not for that. */
+/* Guarded by in->lock: keeps empty batches for reuse. Returns those that are too many, or hold copied rows. */
 static batch *spares_put(input *in, batch *list) {
   batch *rest = NULL;
   while (list) {
@@ -184,7 +184,7 @@ static batch *spares_put(input *in, batch *list) {
   return rest;
 }
 
-/* Under in->lock: a batch that views *arrow. NULL when out of memory. */
+/* Guarded by in->lock: a batch that views *arrow. NULL: out of memory. */
 static batch *batch_for(ps_operator *op, input *in, const struct ArrowArray *arrow) {
   batch *b = in->spare;
   if (!b) return batch_new(arrow, op->columns, op->column_types);
@@ -194,7 +194,7 @@ static batch *batch_for(ps_operator *op, input *in, const struct ArrowArray *arr
   return b;
 }
 
-/* Says in the udf journal that these batches are done with. */
+/* Notes in the udf journal that these batches are done. */
 static bool journal_done(ps_operator *op, const batch *list) {
   if (op->functions.udf < 0 || !list) return true;
   bool ok = true;
@@ -222,8 +222,8 @@ bool operator_settle(ps_operator *op) {
 
 /* ---- feeding ---- */
 
-/* The first row of a block whose timestamp is below the one before it; the end of the block if there is none. A block
-   without such a row, the common case, is passed without a branch per row. */
+/* The first row of the block [row, end) with a timestamp below its predecessor's; `end` if there is none. A block in
+   order, the common case, costs no branch per row. */
 static int64_t first_fall(const int64_t *ts, int64_t latest, int64_t row, int64_t end) {
   bool falls = ts[row] < latest;
   for (int64_t i = row + 1; i < end; i++) falls |= ts[i] < ts[i - 1];
@@ -234,7 +234,7 @@ static int64_t first_fall(const int64_t *ts, int64_t latest, int64_t row, int64_
 
 #define ORDER_BLOCK SIZED(1024, 2)
 
-/* Whether timestamps never decrease; if not, says where. */
+/* Whether timestamps never decrease; if not, fault is the first place. */
 static bool in_order(const batch *b, int64_t latest, ps_fault *fault) {
   const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first;
   if (latest < 0) latest = 0; /* nothing received yet: only negative timestamps are wrong */
@@ -250,7 +250,7 @@ static bool in_order(const batch *b, int64_t latest, ps_fault *fault) {
   return true;
 }
 
-/* Whether no tuple falls into too many windows; if one does, says which. Timestamps never decrease. */
+/* Whether no tuple is in too many windows; if one is, fault is the first. Timestamps do not decrease. */
 static bool in_few_windows(const ps_operator *op, const batch *b, ps_fault *fault) {
   if (b->rows == 0 || batch_ts(b, b->rows - 1) <= op->ts_max) return true;
   int64_t row = 0;
@@ -269,14 +269,14 @@ static bool find_keys(ps_operator *op, int32_t which, batch *b) {
   return key_cache_fill(&in->keys, b, op->keys);
 }
 
-/* Everything that can fail, before anything is taken. */
+/* Does everything that can fail, before anything is taken. */
 static ps_code admit(ps_operator *op, int32_t which, batch *b, ps_fault *fault) {
   input *in = &op->input[which];
   if (is_closed(op, in)) return PS_CLOSED;
   if (!in_order(b, ps_counter_get(&in->latest), fault)) return PS_DISORDER;
   if (!in_few_windows(op, b, fault)) return PS_OVERLAP;
   if (!ledger_fits(&in->ledger, b->rows)) {
-    operator_ring(op, 0); /* it may count out some that have become ready */
+    operator_ring(op, 0); /* it may settle tuples that have become ready */
     return PS_FULL;
   }
   bool ok = find_keys(op, which, b) && op->design->reserve(op, which, b->rows);
@@ -293,8 +293,8 @@ static void accept(ps_operator *op, int32_t which, batch *b) {
   op->design->add(op, which, b);
 }
 
-/* Under in->lock: the same as add for a few rows, which are copied; the buffers stay the caller's. PS_EMPTY: they
-   cannot be copied, and nothing has happened. */
+/* Guarded by in->lock: add for a few rows, which are copied; the buffers stay the caller's. PS_EMPTY: they cannot be
+   copied, nothing changed. */
 static ps_code add_small(ps_operator *op, int32_t which, const struct ArrowArray *arrow, ps_fault *fault) {
   input *in = &op->input[which];
   ps_code code = coalesce_copy(&in->coalescer, arrow);
@@ -305,7 +305,7 @@ static ps_code add_small(ps_operator *op, int32_t which, const struct ArrowArray
   return PS_OK;
 }
 
-/* Under in->lock. */
+/* Guarded by in->lock. */
 static ps_code add(ps_operator *op, int32_t which, int64_t number, struct ArrowArray *arrow, int64_t size,
                    ps_fault *fault) {
   input *in = &op->input[which];
@@ -433,7 +433,7 @@ void ps_operator_input_stats(ps_operator *op, int32_t which, ps_input_stats *out
                           .tuples_in = ps_counter_get(&in->tuples_in),
                           .pending = ledger_held(&in->ledger),
                           .closed = ps_flag_get(&in->closed)};
-  if (out->pending > 0) operator_ring(op, 0); /* who asks again will find what is ready counted out */
+  if (out->pending > 0) operator_ring(op, 0); /* settles what is ready, for the next call */
 }
 
 void ps_operator_stats(ps_operator *op, ps_stats *out) {
@@ -474,7 +474,7 @@ void ps_operator_stall(ps_operator *op, ps_stall *out) {
   ps_stall s = slowest(op);
   for (int32_t i = 0; i < op->inputs && s.input >= 0; i++) {
     bool before = i <= s.input; /* then a tuple at the same timestamp is ready */
-    ledger_view view = ledger_look(&op->input[i].ledger, before ? s.latest : s.latest - 1);
+    ledger_view view = ledger_count_above(&op->input[i].ledger, before ? s.latest : s.latest - 1);
     s.waiting += view.above;
     if (view.above == 0) continue;
     int64_t needs = before || view.first == INT64_MAX ? view.first : view.first + 1;
@@ -490,8 +490,8 @@ void operator_fail(ps_operator *op, ps_code failure, const ps_fault *fault) {
   ps_operator_cancel(op);
 }
 
-/* The flag is set first; waking then passes through each lock under which somebody may be about to sleep, and rings the
-   workers, who look at the flag after they have prepared to sleep. */
+/* Sets the flag first. Then takes each lock with which a thread may be about to sleep, and rings the workers, which
+   test the flag after they prepared to sleep. */
 void ps_operator_cancel(ps_operator *op) {
   ps_flag_set(&op->cancelled, 1);
   for (int32_t i = 0; i < op->inputs; i++) ledger_cancel(&op->input[i].ledger);

@@ -27,8 +27,7 @@ void promises_note(ps_operator *op, int32_t which, int64_t ts) {
   }
 }
 
-/* The input that holds the output thread up. One that has come further since it was looked at has rung, or is not
-   waited for. */
+/* The input that blocks the output thread. One that has advanced since it was read has rung, or does not block it. */
 static input *lowest(ps_operator *op, int32_t *which) {
   input *low = &op->input[0];
   *which = 0;

@@ -5,8 +5,8 @@
 
 #include "base/wait.h"
 
-/* For so many steps in the journal the reader is woken although no row is finished; for so many rows, or if the oldest
-   has lain for so long, although more will come. Taking rows costs Python about 0.1 ms, whatever their number. */
+/* The reader is woken for JOURNAL_WORTH journal steps although no row is finished, and for ROWS_WORTH rows, or after
+   PATIENCE_MS, although more may follow. A take costs Python about 0.1 ms, for any number of rows. */
 #define JOURNAL_WORTH SIZED(4096, 1)
 #define ROWS_WORTH SIZED(32768, 1)
 #define PATIENCE_MS 1
@@ -54,7 +54,7 @@ void sink_lock_now(sink *s) { pthread_mutex_lock(&s->lock); }
 
 static bool worth_taking(const sink *s) { return s->posted || s->journal.rows >= JOURNAL_WORTH || full(s); }
 
-/* Rows came: whether to wake the reader. */
+/* Rows were added: decides whether to wake the reader. */
 static void judge(sink *s) {
   if (s->posted || s->rows.rows == 0) return;
   if (s->bulk) {
@@ -65,7 +65,7 @@ static void judge(sink *s) {
   s->posted = s->rows.rows >= ROWS_WORTH || full(s) || moment_passed(s->patience);
 }
 
-/* Wakes whoever waits for rows. The pipe is empty, so the byte fits; if it does not, a wake-up is there already. */
+/* Wakes the threads that wait for rows. The pipe is empty, so the byte fits; if not, it holds a wake-up already. */
 static void announce(sink *s) {
   pthread_cond_broadcast(&s->filled);
   if (s->watcher < 0) return;

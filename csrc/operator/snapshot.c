@@ -1,11 +1,11 @@
 /*
- * snapshot.c - an operator's state to tables and back; the functions are told in pystream.h, the bytes in
- * state_bytes.h.
+ * snapshot.c - saves an operator's state to tables and loads it. pystream.h documents the functions, state_bytes.h the
+ * bytes.
  *
- * While the operator is paused nobody else touches windows or ledgers: the locks of all inputs are held, the workers
- * stand still, and both are mutexes that have been passed. Python (pystream/_engine/snapshot.py) makes one string of bytes of
- * the tables, checks it when it comes back, and adds the pending tuples again by ordinary calls; what C has to take on
- * trust are the windows, and it trusts nothing in them.
+ * While the operator is paused no other thread touches windows or ledgers: the locks of all inputs are held and the
+ * workers stand still, ordered by the pause's mutex. Python (pystream/_engine/snapshot.py) makes one byte string of the
+ * tables, checks it on restore, and adds the pending tuples again by ordinary calls. C has to read the windows, and
+ * checks everything in them.
  */
 #include "operator/design.h"
 #include "base/memory.h"
@@ -39,7 +39,7 @@ void ps_operator_keep(ps_operator *op, int64_t rows) { sink_keep(&op->sink, rows
 
 /* ---- save ---- */
 
-/* Moves the rows out, or says that the memory ended. Frees the table in any case. */
+/* Moves the rows to *out, or returns PS_NO_MEMORY. Frees the table in any case. */
 static ps_code hand_over(out_rows *rows, bool ok, struct ArrowArray *out) {
   ok = ok && out_rows_shell(rows, out);
   if (ok) out_rows_move(rows, out);
@@ -69,7 +69,7 @@ static bool save_window(void *context, int64_t start, const key *k, const uint8_
 
 typedef bool (*saving)(ps_operator *op, window_visit visit, void *context);
 
-/* NULL: nothing is to be saved. */
+/* save is NULL: writes an empty table. */
 static ps_code save_states(ps_operator *op, saving save, struct ArrowArray *out) {
   static const bool is_bytes[WINDOW_COLUMNS] = {[KEY] = true, [STATE] = true};
   window_saver s = {.functions = &op->functions};
@@ -89,7 +89,7 @@ ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out) {
 ps_code ps_operator_save_slices(ps_operator *op, struct ArrowArray *out, int64_t *start_next) {
   uint64_t next = op->design->window ? op->design->window(op)->start_next : 0;
   uint64_t last = last_start(operator_windows(op), INT64_MAX);
-  *start_next = (int64_t)(next < last ? next : last); /* behind the last window is none, and it gets no tuple then */
+  *start_next = (int64_t)(next < last ? next : last); /* after the last window there is none */
   ps_counter *before = memory_enter(&op->bytes);
   ps_code code = save_states(op, op->design->save_slices, out);
   memory_enter(before);
@@ -135,8 +135,8 @@ ps_code ps_operator_save_pending(ps_operator *op, int32_t which, struct ArrowArr
 
 /* ---- load ---- */
 
-/* The string that starts at *at, whose end is 00 00 and whose zero bytes are 00 FF; false if it is not one. A zero byte
-   is a character, so text is UTF-8 if the pieces between them are. */
+/* Reads the string at *at. It ends with 00 00, and 00 FF is a zero byte; false: malformed. A zero byte is a character
+   of its own, so text is UTF-8 if the pieces between zero bytes are. */
 static bool key_string(const uint8_t **at, const uint8_t *end, bool is_text) {
   const uint8_t *piece = *at;
   while (end - *at >= 2) {
@@ -151,7 +151,7 @@ static bool key_string(const uint8_t **at, const uint8_t *end, bool is_text) {
   return false;
 }
 
-/* One column of a key; false if it is not one. */
+/* Reads one column of a key; false: malformed. */
 static bool key_column(const uint8_t **at, const uint8_t *end, ps_type type, bool is_text) {
   if (*at == end || **at > 1) return false;
   bool null = *(*at)++ == 1;
@@ -171,12 +171,12 @@ static bool key_is_right(const ps_operator *op, bytes k) {
   return at == end;
 }
 
-/* Where states go: to the design as windows, or into one of the lists of a pane_window. */
+/* Where states are loaded: into the design as windows, or into one of the lists of a pane_window. */
 typedef struct {
   ps_operator *op;
-  pane_window *window; /* NULL: to the design */
+  pane_window *window; /* NULL: into the design */
   carried *list;
-  uint8_t *state; /* room for one */
+  uint8_t *state; /* room for one state */
   int64_t *tuples;
 } target;
 
@@ -196,7 +196,7 @@ static ps_code load_state(const target *to, int64_t start, bytes key_bytes, byte
   return code;
 }
 
-/* fault->row counts on. */
+/* fault->row counts the rows loaded, over all calls. */
 static ps_code load_states(const target *to, const struct ArrowArray *saved, ps_fault *fault) {
   static const ps_type types[] = {[START] = PS_I64, [KEY] = PS_BYTES64, [STATE] = PS_BYTES64};
   batch *b = batch_new(saved, NUMBER, types);
@@ -212,7 +212,7 @@ static ps_code load_states(const target *to, const struct ArrowArray *saved, ps_
   return code;
 }
 
-/* ---- slices: to a design that keeps none, as the windows that they make ---- */
+/* ---- slices for a design that keeps none: loaded as the windows they make ---- */
 
 typedef struct {
   const target *to;
@@ -220,7 +220,7 @@ typedef struct {
   byte_buffer buffer;
 } window_maker;
 
-/* One row of the window that is open. */
+/* One key of the open window. */
 static ps_code make_window(window_maker *m, const pane_window *w, int64_t start, uint32_t number) {
   const aggregates *f = w->plan->functions;
   const partial_place all = {UINT64_MAX, UINT64_MAX};
@@ -263,7 +263,7 @@ static ps_code carry(const target *to, pane_window *w, saved from, ps_fault *fau
   return code == PS_OK ? load_states(&slices, from.slices, fault) : code;
 }
 
-/* Whether the slices make no more windows than the design takes; they come in the order of their begins. */
+/* Whether a tuple of the slices would be in more windows than the design takes. Slices are sorted by begin. */
 static ps_code check_overlap(const ps_operator *op, const pane_window *w, ps_fault *fault) {
   const carried *c = &w->slices;
   if (c->n == 0 || c->starts[c->n - 1] <= op->ts_max) return PS_OK;

@@ -7,7 +7,7 @@
 
 /* ---- one worker ---- */
 
-/* Whether a pause is wanted; then what was done before it is visible. */
+/* Whether a pause is requested. If so, everything done before it is visible (the mutex orders it). */
 static bool pause_wanted(pause_state *p) {
   if (!ps_flag_get(&p->wanted)) return false;
   pthread_mutex_lock(&p->lock);
@@ -16,7 +16,7 @@ static bool pause_wanted(pause_state *p) {
   return wanted;
 }
 
-/* Until this pause is over. */
+/* Returns when this pause is over. */
 static void stand_still(ps_operator *op) {
   pause_state *p = &op->pause;
   pthread_mutex_lock(&p->lock);
@@ -33,19 +33,19 @@ static void stand_still(ps_operator *op) {
 
 static bool goes_on(ps_code code) { return code == PS_OK || code == PS_EMPTY || code == PS_PAUSED; }
 
-/* After PS_EMPTY the worker prepares to sleep and takes one more step; only if that gives PS_EMPTY too does it sleep.
+/* After PS_EMPTY the worker prepares to sleep and takes one more step, and sleeps only if that gives PS_EMPTY too.
    (spec/Operator.tla: output_next or update_read, output_arm, once more, output_sleep.) */
 static ps_code work(worker *w, ps_fault *fault) {
   ps_operator *op = w->op;
   bool armed = false, pausing = false;
   ps_code code = PS_OK;
   while (goes_on(code) && !ps_flag_get(&op->cancelled)) {
-    bool dry = pausing && code == PS_EMPTY; /* the step came after the pause was seen */
+    bool dry = pausing && code == PS_EMPTY; /* that step began after the pause was seen */
     pausing = pause_wanted(&op->pause);
     if (pausing && (dry || w->number == 0)) {
       stand_still(op);
       pausing = false;
-      if (ps_flag_get(&op->cancelled)) break; /* whoever paused us may still be reading */
+      if (ps_flag_get(&op->cancelled)) break; /* the pausing thread may still read the windows */
     }
     code = op->design->step(op, w->number, fault);
     if (code == PS_EMPTY && w->number == 0 && promises_tell(op)) code = PS_OK;

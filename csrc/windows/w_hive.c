@@ -5,30 +5,30 @@
 #include "gates/skip_list.h"
 #include "windows/window_list.h"
 
-/* A thread makes its first winset with 2 ^ 4 buckets; when it meets more keys it gives later ones as many buckets. */
+/* A thread's first winset has 2 ^ BUCKET_BITS_MIN buckets. If it gets more keys, later ones get more buckets. */
 enum { BUCKET_BITS_MIN = SIZED(4, 1), BUCKET_BITS_MAX = SIZED(20, 3) };
 
-/* A window that the call under way adds its tuple to. */
+/* A window that the current call adds its tuple to. */
 typedef struct {
   win_set *set;
   window *window;
   uint8_t **lane;
-  uint8_t *state; /* what the lane is, or is going to be */
+  uint8_t *state; /* the lane's state, or the one it will get */
 } target;
 
 typedef struct {
   cell_alone written;
-  cell_alone anchor_start; /* of `anchor`; 0 for the head: nothing starts before it */
-  /* The thread's own from here on. */
-  uint64_t position; /* what is in `written` */
+  cell_alone anchor_start; /* start of `anchor`; 0 for the head, since nothing starts before it */
+  /* Used only by the thread itself from here on. */
+  uint64_t position; /* the value of `written` */
   skip_node *anchor;
-  skip_node *path[SKIP_LEVELS_MAX]; /* of the search under way: on each level the last node not after the start */
+  skip_node *path[SKIP_LEVELS_MAX]; /* of the current search: on each level the last node not after the start */
   skip_tower tower;
   int32_t bucket_bits; /* of the next winset */
-  int64_t udf_window;  /* the next number: they are counted in steps of `threads` */
+  int64_t udf_window;  /* next number; numbers of a thread differ by `threads` */
   target *targets;
   int64_t targets_capacity;
-  uint8_t apart[64]; /* from the next thread's */
+  uint8_t apart[64]; /* separates it from the next thread's */
 } updater;
 
 struct w_hive {
@@ -39,8 +39,8 @@ struct w_hive {
   int32_t levels;
   updater *updater;
   skip_node *head;
-  skip_node *readhead; /* the reader's: the node that was delivered last */
-  skip_node *oldest;   /* the reader's: the first node that is not freed; NULL: nothing has been delivered */
+  skip_node *readhead; /* reader: the node delivered last */
+  skip_node *oldest;   /* reader: the first node not freed; NULL: nothing delivered yet */
 };
 
 /* ---- nodes ---- */
@@ -65,7 +65,7 @@ static void node_free(skip_node *node) {
 /* ---- making and freeing ---- */
 
 /* From an anchor to the last window of a call there are about as many nodes as windows overlap, and as many again
-   between two nodes of full height; heights are drawn in steps of 4. How far threads drift apart does not matter. */
+   between two nodes of full height; heights are drawn in steps of 4. The distance between threads does not matter. */
 static int32_t levels_for(int64_t size, int64_t advance) {
   int32_t levels = 2;
   for (int64_t open = size / advance / 4; open > 0 && levels < SKIP_LEVELS_MAX; open /= 4) levels++;
@@ -104,7 +104,7 @@ w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, i
 
 void w_hive_stop_at(w_hive *hive, ps_flag *stop) { hive->stop = stop; }
 
-/* What is before `oldest` has been freed; the head goes last. */
+/* The nodes before `oldest` are freed already; the head is freed last. */
 static void nodes_free(w_hive *hive) {
   if (!hive->head) return;
   skip_node *node = hive->oldest ? hive->oldest : link_last(&hive->head->next[0]);
@@ -143,8 +143,8 @@ static void anchor_to(updater *u, skip_node *node) {
   anchor_move(&u->anchor_start.word, (uint64_t)node->key.ts);
 }
 
-/* Walks on the top level to the last node not after `start`. The anchor goes along if that is the first window of the
-   call: earlier ones are never wanted again (I4). */
+/* Walks on the top level to the last node not after `start`. For the first window of a call the anchor advances too:
+   the thread never needs earlier windows again (I4). */
 static skip_node *top_walk(const w_hive *hive, updater *u, uint64_t start, bool first) {
   skip_node *node = skip_list_walk(u->anchor, hive->levels - 1, key_of(start));
   if (first) anchor_to(u, node);
@@ -167,8 +167,8 @@ void w_hive_close(w_hive *hive, int32_t thread) {
 
 /* ---- update ---- */
 
-/* Links a node for this start behind the path that the search left; the node that has the start now, which may be
-   another thread's. NULL when out of memory. */
+/* Links a node for this start after the path that the search has set. Returns the node that now has the start, which
+   may be another thread's. NULL: out of memory. */
 static skip_node *node_insert(w_hive *hive, updater *u, uint64_t start) {
   skip_node *node = node_new((int64_t)start, skip_tower_draw(&u->tower));
   win_set *set = node ? win_set_new(&hive->shape, (int64_t)start, u->bucket_bits) : NULL;
@@ -187,7 +187,7 @@ static skip_node *node_insert(w_hive *hive, updater *u, uint64_t start) {
   return node;
 }
 
-/* The winset of this start, which is made if it is missing. NULL when out of memory. */
+/* The winset of this start, made if it is missing. NULL: out of memory. */
 static win_set *locate(w_hive *hive, updater *u, uint64_t start, bool first) {
   skip_node *node = u->path[hive->levels - 1] = top_walk(hive, u, start, first);
   for (int level = hive->levels - 2; level >= 0; level--) {
@@ -200,7 +200,7 @@ static win_set *locate(w_hive *hive, updater *u, uint64_t start, bool first) {
   return winset_of(node);
 }
 
-/* Finds the thread's lane of the window, or what is going to be it. */
+/* Finds the thread's lane of the window, or allocates its state. */
 static bool target_find(w_hive *hive, int32_t thread, win_set *set, const key *k, target *to) {
   updater *u = &hive->updater[thread];
   window *w = win_set_find_or_insert(set, thread, k);
@@ -216,7 +216,7 @@ static bool target_find(w_hive *hive, int32_t thread, win_set *set, const key *k
   return true;
 }
 
-/* Everything that can fail for one window, when its lane is known. */
+/* Everything that can fail for one window once its lane is known. */
 static bool target_reserve(const w_hive *hive, const target *t, const batch *b, int64_t row, out_rows *journal) {
   const aggregates *functions = hive->shape.functions;
   if (functions->reserves && !aggregates_reserve(functions, t->state, b, row)) return false;
@@ -246,14 +246,14 @@ static void add(const w_hive *hive, int32_t thread, int64_t windows, const batch
   }
 }
 
-/* Gives new states back; at most one of each winset, so it is the newest there. */
+/* Returns new states; at most one per winset, so it is the newest there. */
 static void targets_drop(updater *u, int32_t thread, int64_t windows) {
   for (int64_t i = 0; i < windows; i++) {
     if (!*u->targets[i].lane) win_set_state_return(u->targets[i].set, thread);
   }
 }
 
-#define STOP_EVERY SIZED(1024, 1) /* windows between two looks at `stop` */
+#define STOP_EVERY SIZED(1024, 1) /* windows between two reads of `stop` */
 
 static bool is_stopped(const w_hive *hive, int64_t windows) {
   return windows % STOP_EVERY == 0 && hive->stop && ps_flag_get(hive->stop);
@@ -334,7 +334,7 @@ uint64_t w_hive_limit(const w_hive *hive) {
   return low;
 }
 
-/* Frees the nodes before all anchors and before readhead: delivered, and nobody begins a search there any more. */
+/* Frees the nodes before all anchors and before readhead: they are delivered, and no search begins there any more. */
 static void reclaim(w_hive *hive) {
   uint64_t limit = (uint64_t)hive->readhead->key.ts;
   for (int32_t i = 0; i < hive->shape.threads; i++) {
@@ -349,8 +349,8 @@ static void reclaim(w_hive *hive) {
   }
 }
 
-/* `written` is read before `next`: a winset that could come between readhead and what is read then would have to be of
-   a thread whose `written` is still before it. */
+/* `written` is read before `next`: a winset inserted later between readhead and the node read would need a thread whose
+   `written` is not past it. */
 static ps_code take(w_hive *hive, win_set **out) {
   uint64_t limit = w_hive_limit(hive);
   AT(next_read);
@@ -363,12 +363,12 @@ static ps_code take(w_hive *hive, win_set **out) {
   READS(node->payload);
   *out = winset_of(node);
   WRITES(node->payload);
-  node->payload[0] = 0; /* the reader's: nobody looks at the winset of a delivered node (I3) */
+  node->payload[0] = 0; /* no other thread reads the winset of a delivered node (I3) */
   reclaim(hive);
   return PS_OK;
 }
 
-/* A winset without tuples is what a call that ran out of memory has left. */
+/* Skips winsets without tuples: calls that ran out of memory leave them. */
 ps_code w_hive_get_next_winset(w_hive *hive, win_set **out) {
   ps_code code = take(hive, out);
   while (code == PS_OK && win_set_is_empty(*out)) {

@@ -1,9 +1,9 @@
 /*
- * w_hive_locked.c - W-Hive on its own, for callers who do not promise one thread per number, as Python's threads.
+ * w_hive_locked.c - a W-Hive for callers that do not keep to one thread per number, such as Python's threads.
  *
- * A mutex per updater and one for the reader, each held for one call; only the key table's is taken inside, when an
- * updater meets a key for the first time. Calls of the same updater take turns; different ones never meet here.
- * w_hive.c itself has no lock.
+ * One mutex per updater and one for the reader, each held for one call. Inside only the key table's mutex is taken,
+ * when an updater finds a new key. Calls of the same updater run one after the other, others concurrently. w_hive.c
+ * itself has no lock.
  */
 #include "windows/w_hive.h"
 
@@ -11,8 +11,8 @@
 
 #include "windows/edges.h"
 
-/* Columns of the batches that updaters see. A value that is an integer counts as both: as itself as long as the window
-   has only integers, and as the nearest double once it has others too. */
+/* Columns of the batches that updaters pass. An integer value is in two columns: exact while the window has only
+   integers, and as the nearest double once it has others too. */
 enum { COLUMN_TS, COLUMN_KEY, COLUMN_INTEGER, COLUMN_REAL, COLUMN_IS_REAL, COLUMNS };
 
 static const ps_type column_types[COLUMNS] = {PS_I64, PS_I64, PS_I64, PS_F64, PS_I64};
@@ -30,17 +30,17 @@ struct ps_w_hive {
   aggregates functions;
   key_table keys;
   w_hive *hive;
-  int64_t ts_max; /* of a tuple: see edges.h */
-  int32_t lines;  /* that are ready */
-  line *line;     /* of each updater */
+  int64_t ts_max; /* largest timestamp of a tuple: edges.h */
+  int32_t lines;  /* number made */
+  line *line;     /* per updater */
   pthread_mutex_t reading;
-  win_set *taken; /* delivered and not put out yet, because the memory ended */
+  win_set *taken; /* delivered and not emitted yet, because memory ran out */
   out_rows rows;
 };
 
 /* ---- making and freeing ---- */
 
-/* count; or the function over integers, over all values as doubles, and how many are not integers. */
+/* count; or the function over integers, the function over all values as doubles, and the count of non-integers. */
 static bool functions_init(aggregates *functions, ps_function function) {
   const ps_aggregate count = {.function = PS_COUNT, .column = -1, .mask = -1};
   const ps_aggregate both[] = {{.function = function, .column = COLUMN_INTEGER, .mask = -1},
@@ -120,7 +120,7 @@ void ps_w_hive_free(ps_w_hive *h) {
 
 /* ---- updaters ---- */
 
-/* The batch as a view of the caller's arrays, with the keys of its rows. */
+/* Points the batch at the caller's arrays and looks up the keys of its rows. */
 static bool view(line *l, const ps_w_hive_tuples *tuples) {
   batch *b = l->batch;
   if (!memory_grow((void **)&b->keys, &l->keys_capacity, tuples->rows, sizeof *b->keys)) return false;
@@ -146,7 +146,7 @@ static ps_code check_order(const line *l, const int64_t *ts, int64_t rows, ps_fa
   return PS_OK;
 }
 
-/* The first row that falls into too many windows; timestamps never decrease. */
+/* The first row that is in too many windows; timestamps do not decrease. */
 static ps_code check_overlap(const ps_w_hive *h, const int64_t *ts, int64_t rows, ps_fault *fault) {
   int64_t row = 0;
   if (rows == 0 || ts[rows - 1] <= h->ts_max) return PS_OK;
@@ -163,7 +163,7 @@ static ps_code update(ps_w_hive *h, int32_t thread, const ps_w_hive_tuples *tupl
   *fault = (ps_fault){.row = 0};
   if (!view(l, tuples)) return PS_NO_MEMORY;
   for (int64_t row = 0; row < tuples->rows; row++) {
-    l->latest = tuples->ts[row]; /* also if the memory ends: the timestamp then counts as a heartbeat */
+    l->latest = tuples->ts[row]; /* also if memory runs out: the timestamp acts as a heartbeat */
     fault->row = row;
     code = w_hive_update_windows(h->hive, thread, tuples->ts[row], l->batch->keys[row], l->batch, row, NULL);
     if (code != PS_OK) return code;
@@ -187,7 +187,7 @@ ps_code ps_w_hive_heartbeat(ps_w_hive *h, int32_t thread, int64_t ts, ps_fault *
   } else if (ts < 0) {
     *fault = (ps_fault){.ts = ts};
     code = PS_DISORDER;
-  } else if (ts > l->latest) { /* else it says nothing new */
+  } else if (ts > l->latest) { /* else nothing new */
     l->latest = ts;
     w_hive_heartbeat(h->hive, thread, ts);
   }
@@ -205,9 +205,9 @@ void ps_w_hive_close(ps_w_hive *h, int32_t thread) {
 
 /* ---- the reader ---- */
 
-/* Moves the rows of one winset into *out. When the memory ends the winset stays for the next call; one whose sum does
-   not fit is dropped, or nothing would ever come after it. */
-static ps_code put_out(ps_w_hive *h, struct ArrowArray *out, ps_fault *fault) {
+/* Moves the rows of one winset into *out. When memory runs out the winset is kept for the next call; one whose sum does
+   not fit is dropped, since it would block all later ones. */
+static ps_code emit_winset(ps_w_hive *h, struct ArrowArray *out, ps_fault *fault) {
   const ps_type key_type = PS_I64;
   h->rows.rows = 0;
   ps_code code = win_set_output(h->taken, 1, &key_type, &h->rows, fault);
@@ -222,7 +222,7 @@ static ps_code put_out(ps_w_hive *h, struct ArrowArray *out, ps_fault *fault) {
 ps_code ps_w_hive_get_next_winset(ps_w_hive *h, struct ArrowArray *out, ps_fault *fault) {
   pthread_mutex_lock(&h->reading);
   ps_code code = h->taken ? PS_OK : w_hive_get_next_winset(h->hive, &h->taken);
-  if (code == PS_OK) code = put_out(h, out, fault);
+  if (code == PS_OK) code = emit_winset(h, out, fault);
   pthread_mutex_unlock(&h->reading);
   return code;
 }

@@ -3,30 +3,30 @@
 
 /* ---- items of one size for one thread ---- */
 
-/* The first block of a thread is small, since most winsets may have few keys; each one more is twice as large, up to a
-   size at which the allocator's share no longer counts. */
+/* A thread's first block is small, since most winsets may have few keys. Blocks double, up to a size at which the
+   allocator's overhead no longer counts. */
 enum { ITEMS_FIRST = SIZED(4, 1), ITEMS_BYTES_MAX = SIZED(1 << 16, 1) };
 
 typedef struct items {
   struct items *older;
   int64_t used, capacity;
-  _Alignas(16) uint8_t data[]; /* states hold 128-bit integers */
+  _Alignas(16) uint8_t data[]; /* states contain 128-bit integers */
 } items;
 
-/* What one thread has put into the winset, and its shortcuts; the thread's alone until the winset is complete. */
+/* What one thread has added to the winset, and its shortcuts; used only by that thread until the winset is complete. */
 typedef struct {
   items *windows;
   items *states;
   window **shortcut;     /* [i]: a window whose hash begins with i - 1, in the same bucket; NULL: none known */
-  int32_t shortcut_bits; /* of the hash, which number the shortcuts; 0: there are none */
-  int64_t lanes;         /* that the thread has made */
+  int32_t shortcut_bits; /* bits of the hash that index shortcut; 0: no shortcuts */
+  int64_t lanes;         /* lanes that the thread has made */
 } nursery;
 
 struct win_set {
   const win_set_shape *shape;
   int64_t start;
-  int32_t bucket_bits; /* of the hash, which number the buckets */
-  nursery *nursery;    /* of each thread, behind the buckets */
+  int32_t bucket_bits; /* bits of the hash that index bucket */
+  nursery *nursery;    /* per thread; stored after the buckets */
   cell bucket[];
 };
 
@@ -49,7 +49,7 @@ static void *item_new(items **newest, size_t size) {
   return (*newest)->data + (size_t)(*newest)->used++ * size;
 }
 
-/* Takes the newest item back, zeroed as it was. */
+/* Returns the newest item, zeroed as it was. */
 static void item_return(items *newest, size_t size) {
   WRITES(newest->used);
   memset(newest->data + (size_t)--newest->used * size, 0, size);
@@ -127,12 +127,12 @@ static int order(const key *a, const key *b) {
   return key_compare(a, b);
 }
 
-/* The first bits of the hash: buckets and shortcuts are in the order of the lists. */
+/* The first n bits of the hash: buckets and shortcuts have the order of the lists. */
 static int64_t hash_prefix(uint64_t hash, int32_t n) { return n ? (int64_t)(hash >> (64 - n)) : 0; }
 
 static cell *bucket_of(win_set *set, const key *k) { return &set->bucket[hash_prefix(k->hash, set->bucket_bits)]; }
 
-/* From *link on: the window of the key. Without one, *link is where it belongs and *next what follows there. */
+/* Searches from *link on: the window of the key. If there is none, *link is its place and *next its successor. */
 static window *search(cell **link, const key *k, window **next) {
   for (;;) {
     AT(find_read);
@@ -163,10 +163,9 @@ static window *window_new(win_set *set, int32_t thread, const key *k) {
   return w;
 }
 
-/* ---- shortcuts: a winset that has many more keys than buckets stays fast for a thread that has met many of them ----
- */
+/* ---- shortcuts: keep a winset with many more keys than buckets fast for a thread that uses many of them ---- */
 
-/* The window is a place to begin at for all hashes with the next prefix, if they are in the same bucket. */
+/* A search for any hash with the next prefix may begin at the window, if it is in the same bucket. */
 static void shortcut_put(const win_set *set, nursery *n, window *w) {
   int32_t below = n->shortcut_bits - set->bucket_bits;
   int64_t next = hash_prefix(w->key->hash, n->shortcut_bits) + 1;
@@ -175,7 +174,7 @@ static void shortcut_put(const win_set *set, nursery *n, window *w) {
   if (!known || order(known->key, w->key) < 0) n->shortcut[next] = w;
 }
 
-/* Twice as many shortcuts as windows that the thread has met. Without memory for them it goes on with what it has. */
+/* Makes twice as many shortcuts as windows that the thread has used. Out of memory: keeps those it has. */
 static void shortcuts_grow(const win_set *set, nursery *n) {
   nursery old = *n;
   int32_t more = old.shortcut_bits ? old.shortcut_bits + 2 : set->bucket_bits + 4;
@@ -193,7 +192,7 @@ static void shortcuts_grow(const win_set *set, nursery *n) {
   memory_free(old.shortcut);
 }
 
-/* Where a search may begin: a window once linked stays linked, so what is before the key now always is (I2). */
+/* Where a search may begin: a linked window stays linked, so a window before the key stays before it (I2). */
 static cell *begin_of(win_set *set, int32_t thread, const key *k) {
   const nursery *n = &set->nursery[thread];
   if (!n->shortcut_bits) return bucket_of(set, k);
@@ -211,7 +210,7 @@ window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k) {
     window *next;
     window *found = search(&link, k, &next);
     if (found) {
-      if (fresh) item_return(set->nursery[thread].windows, window_size(set->shape)); /* another thread was faster */
+      if (fresh) item_return(set->nursery[thread].windows, window_size(set->shape)); /* another thread linked first */
       return found;
     }
     if (!fresh) fresh = window_new(set, thread, k);
@@ -245,7 +244,7 @@ void win_set_state_return(win_set *set, int32_t thread) {
   item_return(newest, size);
 }
 
-/* ---- for the reader ---- */
+/* ---- reader ---- */
 
 static bool window_is_empty(const win_set *set, window *w) {
   for (int32_t i = 0; i < set->shape->lanes; i++) {
@@ -268,8 +267,7 @@ bool win_set_is_empty(const win_set *set) {
   return true;
 }
 
-/* Combines all lanes into the first one that is there. A lane that has been combined is gone, so that doing it again
-   after a failure counts nothing twice. */
+/* Combines all lanes into the first one. A combined lane is set to NULL, so that a retry counts nothing twice. */
 static bool combine_lanes(const win_set *set, window *w, uint8_t **state) {
   *state = NULL;
   for (int32_t i = 0; i < set->shape->lanes; i++) {
@@ -286,7 +284,7 @@ static bool combine_lanes(const win_set *set, window *w, uint8_t **state) {
   return true;
 }
 
-/* The windows that have tuples into `to`; how many they are, or -1 when out of memory. */
+/* Appends the windows that have tuples to `to`. Returns their number, or -1: out of memory. */
 static int64_t collect(const win_set *set, int32_t thread, window_row *to) {
   int64_t n = 0;
   READS(set->nursery[thread]);
@@ -302,7 +300,7 @@ static int64_t collect(const win_set *set, int32_t thread, window_row *to) {
   return n;
 }
 
-/* All of them; false when out of memory. */
+/* The windows of all threads; false: out of memory. */
 static bool collect_all(const win_set *set, window_row *to, int64_t *n) {
   *n = 0;
   for (int32_t t = 0; t < set->shape->threads; t++) {

@@ -3,7 +3,7 @@
 
 #include "windows/window_rows.h"
 
-/* Windows that a tuple is added to between two looks at `stop`: some 0.1 ms. */
+/* Windows between two reads of `stop`: some 0.1 ms. */
 #define STOP_EVERY SIZED(1024, 1)
 
 void window_list_init(window_list *list, pane_windows shape, const aggregates *functions, out_rows *journal,
@@ -17,15 +17,15 @@ void window_list_free(window_list *list) {
 
 /* ---- one winset ---- */
 
-static winset *winset_new(int64_t start, winset *next) {
-  winset *set = memory_new(sizeof *set);
+static list_winset *list_winset_new(int64_t start, list_winset *next) {
+  list_winset *set = memory_new(sizeof *set);
   if (!set) return NULL;
   set->start = start;
   set->next = next;
   return set;
 }
 
-static void winset_free(winset *set, const aggregates *functions) {
+static void list_winset_free(list_winset *set, const aggregates *functions) {
   for (int64_t i = 0; i < set->windows; i++) aggregates_drop(functions, set->states + i * functions->state_size);
   memory_free(set->index.slots);
   memory_free(set->index.window);
@@ -34,7 +34,7 @@ static void winset_free(winset *set, const aggregates *functions) {
   memory_free(set);
 }
 
-static int64_t index_slot(const winset_index *index, const key *k) {
+static int64_t index_slot(const list_winset_index *index, const key *k) {
   int64_t mask = index->capacity - 1, i = (int64_t)k->hash & mask;
   while (index->slots[i] && index->slots[i] != k) i = (i + 1) & mask;
   return i;
@@ -42,8 +42,8 @@ static int64_t index_slot(const winset_index *index, const key *k) {
 
 #define INDEX_FIRST SIZED(16, 2) /* slots */
 
-static bool index_grow(winset *set) {
-  winset_index bigger = {.capacity = set->index.capacity ? 2 * set->index.capacity : INDEX_FIRST};
+static bool index_grow(list_winset *set) {
+  list_winset_index bigger = {.capacity = set->index.capacity ? 2 * set->index.capacity : INDEX_FIRST};
   bigger.slots = memory_new((size_t)bigger.capacity * sizeof *bigger.slots);
   bigger.window = memory_new((size_t)bigger.capacity * sizeof *bigger.window);
   if (!bigger.slots || !bigger.window) {
@@ -63,7 +63,7 @@ static bool index_grow(winset *set) {
 }
 
 /* Appends an empty window for the key. */
-static uint8_t *winset_insert(winset *set, const key *k, int64_t slot, int64_t state_size) {
+static uint8_t *list_winset_insert(list_winset *set, const key *k, int64_t slot, int64_t state_size) {
   int64_t w = set->windows;
   if (!memory_grow((void **)&set->keys, &set->windows_capacity, w + 1, sizeof *set->keys)) return NULL;
   if (!memory_grow((void **)&set->states, &set->states_capacity, w + 1, (size_t)state_size)) return NULL;
@@ -76,11 +76,11 @@ static uint8_t *winset_insert(winset *set, const key *k, int64_t slot, int64_t s
   return state;
 }
 
-static uint8_t *winset_find_or_insert(winset *set, const key *k, window_list *list) {
+static uint8_t *list_winset_find_or_insert(list_winset *set, const key *k, window_list *list) {
   if (2 * (set->windows + 1) > set->index.capacity && !index_grow(set)) return NULL;
   int64_t slot = index_slot(&set->index, k);
   if (set->index.slots[slot]) return set->states + set->index.window[slot] * list->functions->state_size;
-  uint8_t *state = winset_insert(set, k, slot, list->functions->state_size);
+  uint8_t *state = list_winset_insert(set, k, slot, list->functions->state_size);
   if (!state) return NULL;
   ps_counter_set(&list->windows, ps_counter_get(&list->windows) + 1);
   if (list->journal) *aggregates_udf_window(list->functions, state) = list->udf_window++;
@@ -102,29 +102,29 @@ static bool journal_step(window_list *list, int64_t start, uint8_t *state, const
   return journal_put(list->journal, *aggregates_udf_window(list->functions, state), start, b->number, row);
 }
 
-/* The link that leads to the winset of this start, which is created if it is missing. NULL when out of memory. */
-static winset **winset_link(winset **from, int64_t start) {
+/* The link to the winset of this start, made if it is missing. NULL: out of memory. */
+static list_winset **list_winset_link(list_winset **from, int64_t start) {
   while (*from && (*from)->start < start) from = &(*from)->next;
   if (*from && (*from)->start == start) return from;
-  winset *set = winset_new(start, *from);
+  list_winset *set = list_winset_new(start, *from);
   if (!set) return NULL;
   *from = set;
   return from;
 }
 
-/* One window of the tuple, in the winset of this start. */
-static bool update_window(window_list *list, winset *set, const batch *b, int64_t row) {
-  uint8_t *state = winset_find_or_insert(set, b->keys[row], list);
+/* Adds the tuple to its window in one winset. */
+static bool update_window(window_list *list, list_winset *set, const batch *b, int64_t row) {
+  uint8_t *state = list_winset_find_or_insert(set, b->keys[row], list);
   if (!state || !aggregates_add(list->functions, state, b, row)) return false;
   return !list->journal || journal_step(list, set->start, state, b, row);
 }
 
 ps_code window_list_update(window_list *list, const batch *b, int64_t row) {
   uint64_t ts = (uint64_t)batch_ts(b, row), last = last_start(list->shape, ts);
-  winset **link = &list->first;
+  list_winset **link = &list->first;
   int64_t steps = STOP_EVERY;
   for (uint64_t start = first_start(list->shape, ts); start <= last; start += list->shape.advance) {
-    link = winset_link(link, (int64_t)start);
+    link = list_winset_link(link, (int64_t)start);
     if (!link || !update_window(list, *link, b, row)) return PS_NO_MEMORY;
     if (--steps > 0) continue;
     if (ps_flag_get(list->stop)) return PS_CLOSED;
@@ -136,7 +136,7 @@ ps_code window_list_update(window_list *list, const batch *b, int64_t row) {
 /* ---- snapshots ---- */
 
 bool window_list_each(const window_list *list, window_visit visit, void *context) {
-  for (const winset *set = list->first; set; set = set->next) {
+  for (const list_winset *set = list->first; set; set = set->next) {
     for (int64_t i = 0; i < set->windows; i++) {
       if (!visit(context, set->start, set->keys[i], set->states + i * list->functions->state_size)) return false;
     }
@@ -145,15 +145,15 @@ bool window_list_each(const window_list *list, window_visit visit, void *context
 }
 
 ps_code window_list_load(window_list *list, int64_t start, const key *k, const uint8_t *state) {
-  winset *last = list->loaded;
+  list_winset *last = list->loaded;
   assert(!last || start >= last->start);
   if (!last || start > last->start) {
-    winset **link = winset_link(last ? &last->next : &list->first, start);
+    list_winset **link = list_winset_link(last ? &last->next : &list->first, start);
     if (!link) return PS_NO_MEMORY;
     last = list->loaded = *link;
   }
   int64_t before = last->windows;
-  uint8_t *to = winset_find_or_insert(last, k, list);
+  uint8_t *to = list_winset_find_or_insert(last, k, list);
   if (!to) return PS_NO_MEMORY;
   if (last->windows == before) return PS_CORRUPT;
   memcpy(to, state, (size_t)list->functions->state_size);
@@ -162,8 +162,8 @@ ps_code window_list_load(window_list *list, int64_t start, const key *k, const u
 
 /* ---- output ---- */
 
-winset *window_list_complete(const window_list *list, int64_t ts) {
-  winset *set = list->first;
+list_winset *window_list_complete(const window_list *list, int64_t ts) {
+  list_winset *set = list->first;
   return set && is_complete(list->shape, (uint64_t)set->start, ts) ? set : NULL;
 }
 
@@ -171,20 +171,20 @@ int64_t window_list_oldest(const window_list *list) { return list->first ? list-
 
 int64_t window_list_newest(const window_list *list) {
   int64_t start = -1;
-  for (const winset *set = list->first; set; set = set->next) start = set->start;
+  for (const list_winset *set = list->first; set; set = set->next) start = set->start;
   return start;
 }
 
 void window_list_pop(window_list *list) {
-  winset *set = list->first;
+  list_winset *set = list->first;
   list->first = set->next;
   if (list->loaded == set) list->loaded = NULL;
   ps_counter_set(&list->windows, ps_counter_get(&list->windows) - set->windows);
-  winset_free(set, list->functions);
+  list_winset_free(set, list->functions);
 }
 
-ps_code winset_output(winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types, out_rows *rows,
-                      ps_fault *fault) {
+ps_code list_winset_output(list_winset *set, const aggregates *functions, int32_t keys, const ps_type *key_types,
+                           out_rows *rows, ps_fault *fault) {
   window_row *windows = memory_new((size_t)set->windows * sizeof *windows);
   if (!windows) return PS_NO_MEMORY;
   for (int64_t i = 0; i < set->windows; i++) {
