@@ -2,8 +2,8 @@
  * batch.h - a batch of tuples: the caller's Arrow buffers, read in place; or rows copied from small batches
  * (coalesce.h).
  *
- * Python has checked the layout (pystream/_engine/plan.py): number and types of columns, lengths of buffers, offsets in
- * range, no null timestamp, no null in a mask. C checks the order of the timestamps.
+ * Python has checked the layout (pystream/_engine/plan.py): number and types of columns, lengths of buffers, offsets in range,
+ * no null timestamp, no null in a mask. C checks the order of the timestamps.
  */
 #pragma once
 

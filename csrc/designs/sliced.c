@@ -46,13 +46,15 @@ static int32_t sliced_workers(int32_t threads) {
   return 1;
 }
 
-static pane_keys keys_of(const ps_operator *op) { return (pane_keys){&op->key_table, op->keys, op->column_types + 1}; }
+static slide_keys keys_of(const ps_operator *op) {
+  return (slide_keys){&op->key_table, op->keys, op->column_types + 1};
+}
 
 static bool sliced_init(ps_operator *op) {
   sliced *s = op->state = memory_new(sizeof *s + (size_t)op->inputs * sizeof s->input[0]);
   if (!s) return false;
   pane_windows windows = {(uint64_t)op->size, (uint64_t)op->advance};
-  pane_keys keys = keys_of(op);
+  slide_keys keys = keys_of(op);
   if (!pane_hive_init(&s->hive, windows, &op->functions, &keys, op->inputs)) {
     memory_free(s);
     return false;
@@ -79,9 +81,9 @@ static void sliced_free(ps_operator *op) {
 /* Guarded by in->lock, before a key number is used: forgets all numbers if a new sweep has begun. */
 static void keep_up(sliced *s, int32_t which) {
   uint32_t sweep = key_sweep_current(&s->sweep);
-  if (sweep == s->hive.input[which].sweep) return;
+  if (sweep == pane_hive_sweep(&s->hive, which)) return;
   key_numbers_forget(&s->input[which].numbers);
-  s->hive.input[which].sweep = sweep;
+  pane_hive_set_sweep(&s->hive, which, sweep);
 }
 
 static bool sliced_find_keys(ps_operator *op, int32_t which, const batch *b) {
@@ -125,22 +127,22 @@ static void publish(ps_operator *op, int32_t which, bool ok, bool edge, uint64_t
 static void sliced_add(ps_operator *op, int32_t which, batch *b) {
   sliced *s = op->state;
   int64_t rows = b->rows, last = batch_ts(b, rows - 1); /* the batch may be freed once published */
-  const pane *before = s->hive.input[which].last;
+  const pane *before = pane_hive_last(&s->hive, which);
   bool ok = pane_hive_add(&s->hive, which, b, s->input[which].numbers.numbers);
-  publish(op, which, ok, s->hive.input[which].last != before, (uint64_t)last + 1, rows);
+  publish(op, which, ok, pane_hive_last(&s->hive, which) != before, (uint64_t)last + 1, rows);
 }
 
 static void sliced_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   pane_hive *h = &((sliced *)op->state)->hive;
   keep_up(op->state, which);
-  const pane *before = h->input[which].last;
+  const pane *before = pane_hive_last(h, which);
   bool ok = pane_hive_heartbeat(h, which, (uint64_t)ts);
-  publish(op, which, ok, h->input[which].last != before, (uint64_t)ts + 1, 0);
+  publish(op, which, ok, pane_hive_last(h, which) != before, (uint64_t)ts + 1, 0);
 }
 
 /* A heartbeat at or after the next edge hands over a slice. */
 static bool sliced_piles(ps_operator *op, int32_t which, int64_t ts) {
-  return (uint64_t)ts >= ((sliced *)op->state)->hive.input[which].end;
+  return (uint64_t)ts >= pane_hive_edge(&((sliced *)op->state)->hive, which);
 }
 
 static void sliced_close(ps_operator *op, int32_t which) {
@@ -211,7 +213,7 @@ static bool settle_read(ps_operator *op) {
 static void keep_up_silent(ps_operator *op, uint32_t sweep) {
   sliced *s = op->state;
   for (int32_t i = 0; i < op->inputs; i++) {
-    if (s->hive.cursor[i]->sweep == sweep || pthread_mutex_trylock(&op->input[i].lock) != 0) continue;
+    if (pane_hive_has_seen(&s->hive, i, sweep) || pthread_mutex_trylock(&op->input[i].lock) != 0) continue;
     keep_up(s, i);
     pane_hive_skip(&s->hive, i);
     pthread_mutex_unlock(&op->input[i].lock);
@@ -221,10 +223,12 @@ static void keep_up_silent(ps_operator *op, uint32_t sweep) {
 /* Removes unused keys, a share per window. Not while windows of a snapshot are held: they are not in the key order. */
 static void sweep(ps_operator *op) {
   sliced *s = op->state;
-  if (pane_window_carries(&s->hive.window)) return;
+  const pane_window *w = pane_hive_window(&s->hive);
+  if (pane_window_carries(w)) return;
   bool awaited = key_sweep_awaited(&s->sweep) != 0;
   if (awaited) keep_up_silent(op, s->sweep.number);
-  key_sweep_step(&s->sweep, &s->hive.window.key_order, awaited && pane_hive_has_swept(&s->hive, s->sweep.number));
+  key_sweep_step(&s->sweep, slide_listed(pane_window_slide(w)),
+                 awaited && pane_hive_has_swept(&s->hive, s->sweep.number));
 }
 
 static ps_code emit_window(ps_operator *op, ps_fault *fault) {
@@ -237,7 +241,7 @@ static ps_code emit_window(ps_operator *op, ps_fault *fault) {
   if (code == PS_OK) code = pane_hive_drop(&s->hive);
   if (code != PS_OK) return code;
   sweep(op);
-  ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
+  ps_counter_set(&s->open, pane_window_partials(pane_hive_window(&s->hive)));
   return code;
 }
 
@@ -246,12 +250,12 @@ static ps_code emit_window(ps_operator *op, ps_fault *fault) {
    edge too, and one ring serves for all. An input that owes a promise is not waited for. -1: an input has advanced
    since the look; op->inputs: all of them owe. */
 static int32_t target(const sliced *s, const ps_operator *op) {
-  uint64_t lowest = tournament_lowest(&s->hive.seen), edge = next_edge(s->hive.plan.windows, lowest);
+  uint64_t lowest = pane_hive_lowest(&s->hive), edge = next_edge(pane_hive_plan(&s->hive)->windows, lowest);
   int32_t best = -1;
   bool owe = false;
   for (int32_t i = 0; i < op->inputs; i++) {
     const sliced_input *in = &s->input[i];
-    bool lags = s->hive.seen.score[i] == lowest && in->come <= edge && in->come != PROMISE_CLOSED;
+    bool lags = pane_hive_position(&s->hive, i) == lowest && in->come <= edge && in->come != PROMISE_CLOSED;
     bool owes = lags && promises_owes(&op->input[i]);
     owe = owe || owes;
     if (lags && !owes && (best < 0 || in->came > s->input[best].came)) best = i;
@@ -295,7 +299,7 @@ static ps_code sliced_step(ps_operator *op, int32_t number, ps_fault *fault) {
     code = pane_hive_next(&s->hive); /* again, for what was published before the look */
     if (code == PS_OK || code == PS_NO_MEMORY) break;
     if (!settle_ready(op, f)) return PS_NO_MEMORY;
-    ps_counter_set(&s->open, pane_window_partials(&s->hive.window));
+    ps_counter_set(&s->open, pane_window_partials(pane_hive_window(&s->hive)));
     if (code == PS_END || mark_inputs(op)) return code;
   }
   return code == PS_OK ? emit_window(op, fault) : code;
@@ -326,7 +330,7 @@ static bool sliced_save_slices(ps_operator *op, window_visit visit, void *contex
   sliced *s = op->state;
   frontier f = look(s, op);
   pane_saver saver;
-  pane_keys keys = keys_of(op);
+  slide_keys keys = keys_of(op);
   partial_place until = {(uint64_t)f.ts + 1, PARTIAL_INPUT + (uint64_t)f.input};
   if (!pane_saver_init(&saver, &s->hive, &keys, until)) return false;
   bool ok = true;
@@ -336,16 +340,15 @@ static bool sliced_save_slices(ps_operator *op, window_visit visit, void *contex
   return ok;
 }
 
-static pane_window *sliced_window(ps_operator *op) { return &((sliced *)op->state)->hive.window; }
+static pane_window *sliced_window(ps_operator *op) { return pane_hive_window(&((sliced *)op->state)->hive); }
 
 /* Windows loaded from a snapshot and not emitted yet. */
 static bool sliced_save(ps_operator *op, window_visit visit, void *context) {
-  return pane_window_each(sliced_window(op), visit, context);
+  return pane_window_visit_carried(sliced_window(op), visit, context);
 }
 
 static ps_code sliced_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
-  pane_window *w = sliced_window(op);
-  return pane_window_carry(w, &w->windows, start, k, state);
+  return pane_window_carry(sliced_window(op), false, start, k, state);
 }
 
 static void sliced_stats(ps_operator *op, ps_stats *out) {

@@ -55,7 +55,7 @@ static void *create(const int64_t *parameter) {
   ps_aggregate function = {.function = parameter[3] ? PS_FIRST : PS_SUM, .column = 2, .mask = -1};
   ps_query query = {parameter[0], parameter[1], COLUMNS, types, 1, 1, &function, NULL};
   pane_windows windows = {(uint64_t)query.size, (uint64_t)query.advance};
-  pane_keys keys = {&o->keys, 1, types + 1};
+  slide_keys keys = {&o->keys, 1, types + 1};
   aggregates_init(&o->functions, &query);
   keys_init(&o->keys);
   for (int i = 0; i < MODEL_THREADS_MAX; i++) fed_init(&o->input[i]);
@@ -97,7 +97,7 @@ static void get(object *o, model_answer *answer) {
   o->lost = code == PS_NO_MEMORY;
   answer_with(answer, code);
   if (code != PS_OK) return;
-  output(o, (int64_t)(o->hive.window.due - o->hive.plan.windows.size), answer);
+  output(o, pane_window_start(pane_hive_window(&o->hive)), answer);
   o->lost = pane_hive_drop(&o->hive) != PS_OK;
 }
 

@@ -3,9 +3,9 @@
  * bytes.
  *
  * While the operator is paused no other thread touches windows or ledgers: the locks of all inputs are held and the
- * workers stand still, ordered by the pause's mutex. Python (pystream/_engine/snapshot.py) makes one byte string of the
- * tables, checks it on restore, and adds the pending tuples again by ordinary calls. C has to read the windows, and
- * checks everything in them.
+ * workers stand still, ordered by the pause's mutex. Python (pystream/_engine/snapshot.py) makes one byte string of the tables,
+ * checks it on restore, and adds the pending tuples again by ordinary calls. C has to read the windows, and checks
+ * everything in them.
  */
 #include "operator/design.h"
 #include "base/memory.h"
@@ -175,8 +175,8 @@ static bool key_is_right(const ps_operator *op, bytes k) {
 typedef struct {
   ps_operator *op;
   pane_window *window; /* NULL: into the design */
-  carried *list;
-  uint8_t *state; /* room for one state */
+  bool slices;         /* into its slices, not its windows */
+  uint8_t *state;      /* room for one state */
   int64_t *tuples;
 } target;
 
@@ -190,7 +190,7 @@ static ps_code load_state(const target *to, int64_t start, bytes key_bytes, byte
   ps_code code = state_load(&op->functions, saved, to->state, to->tuples);
   if (code != PS_OK) return code;
   if (op->functions.udf >= 0) *aggregates_udf_window(&op->functions, to->state) = number;
-  code = to->window ? pane_window_carry(to->window, to->list, start, k, to->state)
+  code = to->window ? pane_window_carry(to->window, to->slices, start, k, to->state)
                     : op->design->load(op, start, k, to->state);
   if (code != PS_OK) aggregates_drop(&op->functions, to->state);
   return code;
@@ -218,33 +218,26 @@ typedef struct {
   const target *to;
   uint8_t *state;
   byte_buffer buffer;
+  ps_code code;
 } window_maker;
 
-/* One key of the open window. */
-static ps_code make_window(window_maker *m, const pane_window *w, int64_t start, uint32_t number) {
-  const aggregates *f = w->plan->functions;
-  const partial_place all = {UINT64_MAX, UINT64_MAX};
-  for (int32_t a = 0; a < f->n; a++) {
-    partial_save(&f->each[a], &w->totals[a], number, w->rows[number], all, m->state + f->each[a].offset);
-  }
-  const key *k = key_table_at(w->key_order.table, number);
-  if (!state_save(f, m->state, &m->buffer)) return PS_NO_MEMORY;
-  return load_state(m->to, start, (bytes){k->data, k->length}, (bytes){m->buffer.data, m->buffer.length}, 0);
+/* One window of a key. */
+static bool make_window(void *maker, int64_t start, const key *k, const uint8_t *state) {
+  window_maker *m = maker;
+  if (!state_save(&m->to->op->functions, state, &m->buffer)) return false;
+  m->code = load_state(m->to, start, (bytes){k->data, k->length}, (bytes){m->buffer.data, m->buffer.length}, 0);
+  return m->code == PS_OK;
 }
 
 static ps_code make_windows(window_maker *m, pane_window *w) {
-  bool ok = pane_window_look(w);
+  bool ok = pane_window_carry_end(w);
   ps_code code = PS_OK;
-  while (ok && code == PS_OK && w->due < PANE_FOREVER) {
-    int64_t n = 0, start = (int64_t)(w->due - w->plan->windows.size);
-    ok = pane_window_open(w, &n);
-    for (int64_t i = 0; ok && code == PS_OK && i < n; i++) code = make_window(m, w, start, w->key_order.live[i]);
-    ok = ok && pane_window_close(w);
-    pane_window_pass(w);
-    while (pane_window_leave(w, &ok)) continue;
-    ok = pane_window_look(w) && ok;
+  while (ok && code == PS_OK) {
+    code = pane_window_next(w, PANE_FOREVER);
+    ok = code != PS_OK || (pane_window_visit(w, m->state, make_window, m) && pane_window_advance(w, (pane_owner){0}));
   }
-  return ok ? code : PS_NO_MEMORY;
+  if (m->code != PS_OK) return m->code;
+  return ok && code == PS_END ? PS_OK : PS_NO_MEMORY;
 }
 
 typedef struct {
@@ -255,19 +248,17 @@ typedef struct {
 static ps_code carry(const target *to, pane_window *w, saved from, ps_fault *fault) {
   target windows = *to, slices = *to;
   windows.window = slices.window = w;
-  windows.list = &w->windows;
-  slices.list = &w->slices;
-  if (from.start_next < 0 || from.start_next % to->op->advance != 0) return PS_CORRUPT;
-  w->start_next = (uint64_t)from.start_next;
+  slices.slices = true;
+  if (!pane_window_carry_begin(w, from.start_next)) return PS_CORRUPT;
   ps_code code = load_states(&windows, from.windows, fault);
   return code == PS_OK ? load_states(&slices, from.slices, fault) : code;
 }
 
 /* Whether a tuple of the slices would be in more windows than the design takes. Slices are sorted by begin. */
 static ps_code check_overlap(const ps_operator *op, const pane_window *w, ps_fault *fault) {
-  const carried *c = &w->slices;
-  if (c->n == 0 || c->starts[c->n - 1] <= op->ts_max) return PS_OK;
-  *fault = (ps_fault){.ts = c->starts[c->n - 1], .latest = op->ts_max};
+  int64_t last = pane_window_carried_last(w);
+  if (last <= op->ts_max) return PS_OK;
+  *fault = (ps_fault){.ts = last, .latest = op->ts_max};
   return PS_OVERLAP;
 }
 
@@ -278,16 +269,16 @@ static ps_code load_expanded(const target *to, saved from, ps_fault *fault) {
   }
   pane_plan plan;
   pane_window w;
-  pane_keys keys = {&op->key_table, op->keys, op->column_types + 1};
+  slide_keys keys = {&op->key_table, op->keys, op->column_types + 1};
   if (!pane_plan_init(&plan, (pane_windows){(uint64_t)op->size, (uint64_t)op->advance}, &op->functions)) {
     return PS_NO_MEMORY;
   }
   bool made = pane_window_init(&w, &plan, &keys);
-  window_maker m = {to, memory_new((size_t)op->functions.state_size), {0}};
+  window_maker m = {to, memory_new((size_t)op->functions.state_size), {0}, PS_OK};
   ps_code code = made && m.state ? carry(to, &w, from, fault) : PS_NO_MEMORY;
   if (code == PS_OK) code = check_overlap(op, &w, fault);
   if (code == PS_OK) code = make_windows(&m, &w);
-  if (made) pane_window_free(&w);
+  if (made) pane_window_free(&w, (pane_owner){0});
   memory_free(m.state);
   memory_free(m.buffer.data);
   pane_plan_free(&plan);
@@ -299,7 +290,7 @@ static ps_code load(const target *to, saved from, ps_fault *fault) {
   if (!w && from.slices->length > 0) return load_expanded(to, from, fault);
   if (!w) return load_states(to, from.windows, fault);
   ps_code code = carry(to, w, from, fault);
-  return code == PS_OK && !pane_window_look(w) ? PS_NO_MEMORY : code;
+  return code == PS_OK && !pane_window_carry_end(w) ? PS_NO_MEMORY : code;
 }
 
 ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, const struct ArrowArray *slices,

@@ -1,25 +1,21 @@
 /*
  * combine.c - windows out of the entries of a fold: see fold.h.
  *
- * A pass gathers the entries in the order of their slices and lets the slices enter and leave the totals of their keys,
- * as pane_hive.h does with the slices of its inputs: each once (partial.h), however many windows it is in.
+ * A pass gathers the entries in the order of their slices and slides a window over these (slices/slide.h):
  *
  *   slice   0        1     2            begin[], and where its entries lie: from[i] to from[i + 1]
  *   keys    [17 4 2] [17]  [4 9]        beside it rows, and a column of partials per aggregate
  *
- *           first ... flipped ... end    slices [first, end) are in the totals, those before `flipped` in the front
- * stacks
- *
+ * Slices that begin before start_next are in no window to come: the first `skipped` ones, which the slide never sees.
  * What a pass gathers refers to the fold, so it ends when the fold changes; the next one goes on at start_next.
  */
 #include "partials/fold.h"
-#include "columns/output.h"
-#include "keys/key_order.h"
-#include "windows/window_rows.h"
+#include "slices/slide.h"
 
 struct combine_pass {
-  int64_t slices;
-  int64_t keys_known; /* when it began: what is indexed by key has as many elements, though the fold may learn more */
+  int32_t functions;
+  int64_t slices, skipped;
+  int64_t keys_known; /* when it began: the fold may learn more, which are in none of its slices */
   uint64_t *begin;
   int64_t *from;
   uint32_t *keys;
@@ -28,31 +24,33 @@ struct combine_pass {
   int64_t *rows_own; /* if they do not */
   void **columns;
   const partial_kind **kinds;
-  bool stacked; /* some function needs the two stacks */
-  int64_t first, flipped, end;
-  int64_t *rows_of; /* by key number: rows in the window */
-  uint32_t *came;   /* keys that were not in it before a slice entered */
-  bool changed;     /* other keys have rows than at the last window */
-  int64_t live;     /* how many had then */
-  partial_totals *totals;
-  key_order key_order;
+  slide slide;
 };
 
 /* ---- gathering ---- */
 
-static void pass_free(ps_fold *f, combine_pass *p) {
-  for (int32_t a = 0; a < f->functions.n; a++) {
-    if (p->totals && p->totals[a].total) partial_drop(p->kinds[a], p->totals[a].total, p->keys_known);
-    if (p->totals) memory_free(p->totals[a].total);
-    if (p->totals) memory_free(p->totals[a].front);
-    if (p->columns && p->columns[a] != f->column[a].states) memory_free(p->columns[a]);
+static void show_slice(const void *pass, uint64_t number, slide_slice *to) {
+  const combine_pass *p = pass;
+  int64_t slice = p->skipped + (int64_t)number, from = p->from[slice];
+  to->n = p->from[slice + 1] - from;
+  to->limit = p->keys_known;
+  to->keys = p->keys + from;
+  to->rows = p->rows + from * p->step;
+  to->step = p->step;
+  for (int32_t a = 0; a < p->functions; a++) {
+    uint8_t *partials = p->columns[a];
+    to->partials[a] = (partial_list){
+        .keys = to->keys, .partials = partials ? partials + (size_t)from * p->kinds[a]->size : NULL, .n = to->n};
   }
-  key_order_free(&p->key_order);
-  memory_free(p->totals);
+}
+
+/* All but the slide. */
+static void gathered_free(ps_fold *f, combine_pass *p) {
+  for (int32_t a = 0; p->columns && a < f->functions.n; a++) {
+    if (p->columns[a] != f->column[a].states) memory_free(p->columns[a]);
+  }
   memory_free(p->columns);
   memory_free(p->kinds);
-  memory_free(p->rows_of);
-  memory_free(p->came);
   memory_free(p->rows_own);
   memory_free(p->keys);
   memory_free(p->from);
@@ -61,7 +59,9 @@ static void pass_free(ps_fold *f, combine_pass *p) {
 }
 
 void combine_end(ps_fold *f) {
-  if (f->pass) pass_free(f, f->pass);
+  if (!f->pass) return;
+  slide_free(&f->pass->slide);
+  gathered_free(f, f->pass);
   f->pass = NULL;
 }
 
@@ -104,20 +104,18 @@ static void count_any(const ps_fold *f, int64_t *of_slice) {
   for (int64_t e = 0; e < f->n; e++) of_slice[f->entry[e].pair >> 32]++;
 }
 
-/* Where the entries of each slice go; from then on of_slice says so, too. Slices that begin before start_next are in no
-   window to come; they come first, and the pass begins behind them. */
+/* Where the entries of each slice go; from then on of_slice has it, too. */
 static void place_slices(const ps_fold *f, combine_pass *p, const uint32_t *sorted, int64_t *of_slice) {
   int64_t from = 0;
   for (int64_t i = 0; i < f->slices; i++) {
     p->begin[i] = f->begin[sorted[i]];
     p->from[i] = from;
-    if (p->begin[i] < f->start_next) p->first = i + 1;
+    if (p->begin[i] < f->start_next) p->skipped = i + 1;
     from += of_slice[sorted[i]];
     of_slice[sorted[i]] = p->from[i];
   }
   p->from[f->slices] = from;
   p->slices = f->slices;
-  p->flipped = p->end = p->first;
 }
 
 /* Entries that do not lie in the order of their slices: place[e] is where each one goes. */
@@ -161,16 +159,13 @@ static bool as_they_are(const fold_column *c, const partial_kind *kind, bool in_
 }
 
 static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place) {
-  size_t n = (size_t)f->n + 1, keys = (size_t)f->keys_known + 1;
+  size_t n = (size_t)f->n + 1;
   for (int32_t a = 0; a < f->functions.n; a++) {
     const partial_kind *kind = p->kinds[a] = partial_kind_of(&f->functions.each[a]);
-    p->stacked |= kind->stacked;
     if (!kind->size) continue;
     bool borrowed = as_they_are(&f->column[a], kind, !place);
     p->columns[a] = borrowed ? f->column[a].states : memory_resize(NULL, n * kind->size); /* all is written below */
-    p->totals[a].total = memory_new(keys * kind->size);
-    if (kind->stacked) p->totals[a].front = memory_new(keys * kind->size);
-    if (!p->columns[a] || !p->totals[a].total || (kind->stacked && !p->totals[a].front)) return false;
+    if (!p->columns[a]) return false;
     if (!borrowed) gather_column(f, &f->column[a], place, p->columns[a], kind->size);
   }
   return true;
@@ -191,19 +186,16 @@ static bool gather(const ps_fold *f, combine_pass *p, uint32_t *order, int64_t *
 }
 
 static bool pass_fill(const ps_fold *f, combine_pass *p) {
-  size_t slices = (size_t)f->slices + 1, functions = (size_t)f->functions.n, keys = (size_t)f->keys_known + 1;
+  size_t slices = (size_t)f->slices + 1, functions = (size_t)f->functions.n;
   uint32_t *order = memory_new(2 * slices * sizeof *order);
   int64_t *of_slice = memory_new(slices * sizeof *of_slice);
   p->begin = memory_new(slices * sizeof *p->begin);
   p->from = memory_new(slices * sizeof *p->from);
   p->keys = memory_resize(NULL, ((size_t)f->n + 1) * sizeof *p->keys);
-  p->rows_of = memory_new(keys * sizeof *p->rows_of);
-  p->came = memory_resize(NULL, keys * sizeof *p->came);
   p->kinds = memory_new(functions * sizeof *p->kinds);
   p->columns = memory_new(functions * sizeof *p->columns);
-  p->totals = memory_new(functions * sizeof *p->totals);
-  bool ok = order && of_slice && p->begin && p->from && p->keys && p->rows_of && p->came && p->kinds && p->columns &&
-            p->totals && key_order_expect(&p->key_order, f->keys_known) && gather(f, p, order, of_slice);
+  bool ok =
+      order && of_slice && p->begin && p->from && p->keys && p->kinds && p->columns && gather(f, p, order, of_slice);
   memory_free(order);
   memory_free(of_slice);
   return ok;
@@ -212,145 +204,46 @@ static bool pass_fill(const ps_fold *f, combine_pass *p) {
 static bool combine_begin(ps_fold *f) {
   combine_pass *p = memory_new(sizeof *p);
   if (!p) return false;
-  p->changed = true;
+  p->functions = f->functions.n;
   p->keys_known = f->keys_known;
-  bool ok = key_order_init(&p->key_order, &f->table, f->keys, f->column_types + 1) && pass_fill(f, p);
-  if (ok) {
-    f->pass = p;
-  } else {
-    pass_free(f, p);
+  slide_keys keys = {&f->table, f->keys, f->column_types + 1};
+  bool ok = pass_fill(f, p) && slide_init(&p->slide, &f->functions, p->kinds, &keys, (slide_source){show_slice, p});
+  if (!ok) {
+    gathered_free(f, p);
+    return false;
   }
-  return ok;
-}
-
-/* ---- slices enter and leave ---- */
-
-static partial_list slice_list(const combine_pass *p, int32_t a, int64_t slice) {
-  int64_t from = p->from[slice];
-  uint8_t *partials = p->columns[a];
-  return (partial_list){.keys = p->keys + from,
-                        .partials = partials ? partials + (size_t)from * p->kinds[a]->size : NULL,
-                        .n = p->from[slice + 1] - from};
-}
-
-/* Rows of a slice enter; gives how many keys came with them. */
-static int64_t rows_enter(combine_pass *p, int64_t slice) {
-  const uint32_t *keys = p->keys;
-  const int64_t *rows = p->rows;
-  int64_t *rows_of = p->rows_of, step = p->step, came = 0;
-  for (int64_t i = p->from[slice], end = p->from[slice + 1]; i < end; i++) {
-    uint32_t k = p->came[came] = keys[i];
-    came += rows_of[k] == 0;
-    rows_of[k] += rows[i * step];
-  }
-  p->changed |= came > 0;
-  return came;
-}
-
-static void rows_leave(combine_pass *p, int64_t slice) {
-  const uint32_t *keys = p->keys;
-  const int64_t *rows = p->rows;
-  int64_t *rows_of = p->rows_of, step = p->step;
-  bool gone = false;
-  for (int64_t i = p->from[slice], end = p->from[slice + 1]; i < end; i++) {
-    uint32_t k = keys[i];
-    rows_of[k] -= rows[i * step];
-    gone |= rows_of[k] == 0;
-  }
-  p->changed |= gone;
-}
-
-static bool enter(const ps_fold *f, combine_pass *p) {
-  int64_t slice = p->end++;
-  bool ok = key_order_list(&p->key_order, p->came, rows_enter(p, slice)); /* the others are listed */
-  for (int32_t a = 0; ok && a < f->functions.n; a++) {
-    partial_list list = slice_list(p, a, slice);
-    if (p->kinds[a]->size) ok = p->kinds[a]->enter(&p->totals[a], &list);
-  }
-  return ok;
-}
-
-/* The front stacks are empty: everything goes there, the newest slice first. */
-static void flip(const ps_fold *f, combine_pass *p) {
-  for (int64_t slice = p->end; slice-- > p->first;) {
-    for (int32_t a = 0; a < f->functions.n; a++) {
-      partial_list list = slice_list(p, a, slice);
-      if (p->kinds[a]->stacked) p->kinds[a]->push(&p->totals[a], &list);
-    }
-  }
-  p->flipped = p->end;
-}
-
-static bool leave(const ps_fold *f, combine_pass *p) {
-  if (p->stacked && p->first == p->flipped) flip(f, p);
-  int64_t slice = p->first++;
-  rows_leave(p, slice);
-  bool ok = true;
-  for (int32_t a = 0; a < f->functions.n; a++) {
-    partial_list list = slice_list(p, a, slice);
-    if (p->kinds[a]->stacked) {
-      p->kinds[a]->pop(&p->totals[a], &list);
-    } else if (p->kinds[a]->size) {
-      ok = p->kinds[a]->leave(&p->totals[a], &list) && ok;
-    }
-  }
-  return ok;
+  f->pass = p;
+  return true;
 }
 
 /* ---- windows ---- */
 
-/* The keys that have rows in the window: how many, or -1 when out of memory. */
-static int64_t live_keys(combine_pass *p) {
-  if (p->changed) p->live = key_order_live(&p->key_order, p->rows_of);
-  p->changed = p->live < 0;
-  return p->live;
-}
-
-/* A row for each key that has rows in the window. */
-static ps_code put_window(ps_fold *f, combine_pass *p, uint64_t start, ps_fault *fault) {
-  bool again = !p->changed && f->rows.rows >= p->live; /* the window before is still there, with the same keys */
-  int64_t n = live_keys(p), failed_row = INT64_MAX;
-  uint64_t *starts = n < 0 ? NULL : out_reserve(&f->rows, 0, n);
-  if (!starts || !key_order_put(&p->key_order, n, again, &f->rows)) return PS_NO_MEMORY;
-  for (int64_t i = 0; i < n; i++) starts[i] = start;
-  partial_list keys = {.keys = p->key_order.live, .n = n};
-  for (int32_t a = 0; a < f->functions.n; a++) {
-    int64_t row = 0;
-    const aggregate *function = &f->functions.each[a];
-    ps_code code = partial_finish(function, &p->totals[a], &keys, p->rows_of, &f->rows, 1 + f->keys + a, &row);
-    if (code == PS_NO_MEMORY) return code;
-    if (code != PS_OK && row < failed_row) { /* the first row that fails is named, in it the first aggregate */
-      failed_row = row;
-      *fault = (ps_fault){.ts = (int64_t)start, .aggregate = a, .key = key_table_at(&f->table, keys.keys[row])};
-    }
-  }
-  if (failed_row < INT64_MAX) return PS_OVERFLOW;
-  out_end_rows(&f->rows, n);
-  return PS_OK;
-}
+/* The slice that is the oldest held, or the next to enter; and the one that is the next to enter. p->slices: none. */
+static int64_t oldest(const combine_pass *p) { return p->skipped + (int64_t)slide_first(&p->slide); }
+static int64_t next(const combine_pass *p) { return p->skipped + (int64_t)slide_end(&p->slide); }
 
 /* The next window that has rows and ends at `until` or before: PS_OK and its start, or PS_EMPTY. */
 static ps_code next_window(const ps_fold *f, const combine_pass *p, uint64_t until, uint64_t *start) {
-  if (p->first == p->slices) return PS_EMPTY;
-  *start = first_start(f->windows, p->begin[p->first]);
+  if (oldest(p) == p->slices) return PS_EMPTY;
+  *start = first_start(f->windows, p->begin[oldest(p)]);
   if (*start < f->start_next) *start = f->start_next;
   return *start + f->windows.size <= until ? PS_OK : PS_EMPTY;
 }
 
-/* Puts it out. PS_OVERFLOW: it comes again. */
+/* Emits it and advances. PS_OVERFLOW: it comes again. */
 static ps_code step(ps_fold *f, uint64_t start, ps_fault *fault) {
   combine_pass *p = f->pass;
   bool ok = true;
-  while (ok && p->end < p->slices && p->begin[p->end] < start + f->windows.size) ok = enter(f, p);
+  while (ok && next(p) < p->slices && p->begin[next(p)] < start + f->windows.size) ok = slide_enter(&p->slide);
   if (!ok) return PS_NO_MEMORY;
-  ps_code code = put_window(f, p, start, fault);
+  ps_code code = slide_emit(&p->slide, (int64_t)start, &f->rows, fault);
   if (code != PS_OK) return code;
   f->start_next = start + f->windows.advance;
-  while (ok && p->first < p->end && p->begin[p->first] < f->start_next) ok = leave(f, p);
+  while (ok && oldest(p) < next(p) && p->begin[oldest(p)] < f->start_next) ok = slide_leave(&p->slide);
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 
-/* All windows up to `until` are out. */
+/* All windows up to `until` have been emitted. */
 static ps_code finish_pass(ps_fold *f, uint64_t until) {
   uint64_t next = until == UINT64_MAX ? UINT64_MAX : first_start(f->windows, until);
   if (next > f->start_next) f->start_next = next;

@@ -26,7 +26,7 @@ typedef struct pane {
   bool unfolded;  /* not folded: see slice_unfolded.h */
   bool dense;     /* the reader's own, with an entry for each key number: see slice_sum.h */
   bool held;      /* the reader's: the slice is still needed */
-  bool guest;     /* slab is NULL: it refers to what a snapshot brought */
+  bool guest;     /* slab is NULL: it refers to what a snapshot brought (carried.h) */
 } pane;
 
 _Static_assert(sizeof(pane) % 16 == 0, "partials hold 128-bit integers");
@@ -36,3 +36,26 @@ static inline packed pane_packed(pane *p) {
   data.dense = p->dense;
   return data;
 }
+
+/* What the windows are made of. */
+typedef struct {
+  pane_windows windows;
+  const aggregates *functions;
+  const partial_kind **kinds; /* of each function */
+  bool unfolded;              /* slices may be unfolded */
+  bool firsts;                /* slices may be made of firsts: slice_firsts.h */
+  bool dense;                 /* slices of an edge may be added up: slice_sum.h */
+  uint64_t plain;             /* those whose sums are all plain */
+  bool merges;                /* they may be merged: no strings */
+} pane_plan;
+
+/* False when out of memory. */
+bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functions);
+void pane_plan_free(pane_plan *p);
+
+/* The slice as a node of its own, which moves what partials hold and leaves the slice empty; or copies them, and such
+   memory stays the slice's. NULL when out of memory; nothing has changed. */
+pane *pane_pack(slice *from, uint64_t begin, bool move);
+
+/* Frees what the partials hold, if the node owns it. */
+void pane_drop(const pane_plan *p, pane *node);

@@ -2,6 +2,8 @@
 #include "slices/pane_hive.h"
 
 #include "base/poison.h"
+#include "slices/slice_firsts.h"
+#include "slices/slice_unfolded.h"
 
 /* Bytes. An input that sends little takes little; at most, one slab serves about a thousand tuples. Small: two nodes
    without keys, or one with a key; larger ones are not used again. */
@@ -114,14 +116,7 @@ static void pane_undo(pane_input *in, size_t data) { in->slab->used -= sizeof(pa
 
 /* The reader is done with the node. */
 static void pane_release(const pane_hive *h, pane *p) {
-  if (p->owns) {
-    packed data = pane_packed(p);
-    uint8_t *at = data.columns;
-    for (int32_t a = 0; a < h->plan.functions->n; a++) {
-      partial_list list = packed_next(&data, h->plan.kinds[a], a, &at);
-      if (!list.plain) partial_drop(h->plan.kinds[a], list.partials, list.n);
-    }
-  }
+  pane_drop(&h->plan, p);
   pane_slab *slab = p->slab;
   WRITES(slab->live);
   if (--slab->live == 0 && slab->left) slab_give(&h->input[p->input], slab);
@@ -270,13 +265,12 @@ bool pane_hive_close(pane_hive *h, int32_t input) {
 /* Moves the cursor of the slowest input to its next node and takes the slice in. */
 static bool step(pane_hive *h, int32_t input, pane *node) {
   pane *left = h->cursor[input];
-  if (node->n > 0 && !pane_window_take(&h->window, node)) return false;
   node->slab->live++;
   h->cursor[input] = node;
   left->slab->left = left->slab != node->slab;
   if (!left->held) pane_release(h, left);
   tournament_update(&h->seen, node->position);
-  return pane_window_is_settled(&h->window) || pane_window_look(&h->window);
+  return node->n == 0 || pane_window_take(&h->window, node);
 }
 
 static pane *pane_hive_read(const pane *cursor) {
@@ -287,34 +281,32 @@ static pane *pane_hive_read(const pane *cursor) {
 }
 
 ps_code pane_hive_next(pane_hive *h) {
-  while (tournament_lowest(&h->seen) < h->window.due) {
+  for (;;) {
+    ps_code code = pane_window_next(&h->window, tournament_lowest(&h->seen));
+    if (code != PS_EMPTY) return code;
     int32_t slowest = tournament_winner(&h->seen);
     pane *node = pane_hive_read(h->cursor[slowest]);
     if (!node) return PS_EMPTY;
     if (!step(h, slowest, node)) return PS_NO_MEMORY;
   }
-  if (h->window.due == PANE_FOREVER) return PS_END;
-  return pane_window_seal(&h->window) ? PS_OK : PS_NO_MEMORY;
 }
 
-/* Puts a row per key that has tuples in the window. All slices held are in it: those that begin behind its end have not
-   been read, for its end is not behind the slowest input; those before its start have been dropped. */
+/* A row per key that has tuples in the window. All slices held are in it: those that begin behind its end have not been
+   read, for its end is not behind the slowest input; those before its start have been dropped. */
 ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault) {
-  int64_t n;
   AT(next_combine);
-  if (!pane_window_open(&h->window, &n)) return PS_NO_MEMORY;
-  ps_code code = pane_window_put(&h->window, n, rows, fault);
-  return pane_window_close(&h->window) ? code : PS_NO_MEMORY;
+  return pane_window_emit(&h->window, rows, fault);
+}
+
+/* The window does not need the node any more. */
+static void take_back(void *hive, pane *node) {
+  const pane_hive *h = hive;
+  if (h->cursor[node->input] != node) pane_release(h, node);
 }
 
 ps_code pane_hive_drop(pane_hive *h) {
   AT(next_drop);
-  bool ok = true;
-  pane_window_pass(&h->window);
-  for (pane *node = pane_window_leave(&h->window, &ok); node; node = pane_window_leave(&h->window, &ok)) {
-    if (h->cursor[node->input] != node) pane_release(h, node);
-  }
-  return pane_window_look(&h->window) && ok ? PS_OK : PS_NO_MEMORY;
+  return pane_window_advance(&h->window, (pane_owner){take_back, h}) ? PS_OK : PS_NO_MEMORY;
 }
 
 void pane_hive_skip(pane_hive *h, int32_t input) {
@@ -324,11 +316,27 @@ void pane_hive_skip(pane_hive *h, int32_t input) {
 
 bool pane_hive_has_swept(const pane_hive *h, uint32_t sweep) {
   bool swept = true;
-  for (int32_t i = 0; swept && i < h->inputs; i++) swept = h->cursor[i]->sweep == sweep;
+  for (int32_t i = 0; swept && i < h->inputs; i++) swept = pane_hive_has_seen(h, i, sweep);
   return swept;
 }
 
 int64_t pane_hive_through(const pane_hive *h, int32_t input) { return h->cursor[input]->through; }
+
+/* What the input has published and the reader not read, and what it has not published. */
+static bool visit_input(pane_hive *h, int32_t i, pane_visit visit, void *context) {
+  pane_input *in = &h->input[i];
+  bool ok = true;
+  for (pane *node = pane_link_read(&h->cursor[i]->next); ok && node; node = pane_link_read(&node->next)) {
+    if (node->n) ok = visit(context, node, PANE_LENT);
+  }
+  return ok && (in->slice.n == 0 || visit(context, pane_pack(&in->slice, in->begin, false), PANE_COPIED));
+}
+
+bool pane_hive_visit_slices(pane_hive *h, pane_visit visit, void *context) {
+  bool ok = pane_window_visit_slices(&h->window, visit, context);
+  for (int32_t i = 0; ok && i < h->inputs; i++) ok = visit_input(h, i, visit, context);
+  return ok;
+}
 
 /* ---- making and freeing ---- */
 
@@ -349,7 +357,7 @@ static bool input_init(pane_hive *h, int32_t i) {
 }
 
 /* What all inputs and the reader share. */
-static bool frame_init(pane_hive *h, pane_windows windows, const aggregates *functions, const pane_keys *keys,
+static bool frame_init(pane_hive *h, pane_windows windows, const aggregates *functions, const slide_keys *keys,
                        int32_t inputs) {
   if (!pane_plan_init(&h->plan, windows, functions)) return false;
   if (pane_window_init(&h->window, &h->plan, keys)) {
@@ -358,13 +366,13 @@ static bool frame_init(pane_hive *h, pane_windows windows, const aggregates *fun
     if (h->input && h->cursor && tournament_init(&h->seen, inputs)) return true;
     memory_free(h->input);
     memory_free(h->cursor);
-    pane_window_free(&h->window);
+    pane_window_free(&h->window, (pane_owner){0});
   }
   pane_plan_free(&h->plan);
   return false;
 }
 
-bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const pane_keys *keys,
+bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const slide_keys *keys,
                     int32_t inputs) {
   *h = (pane_hive){0};
   if (!frame_init(h, windows, functions, keys, inputs)) return false;
@@ -400,13 +408,8 @@ static void input_free(pane_hive *h, int32_t i) {
 }
 
 void pane_hive_free(pane_hive *h) {
-  pane_window *w = &h->window;
-  for (uint64_t i = w->held_first; i < w->held_end; i++) {
-    pane *node = pane_window_hand_back(w, i);
-    if (node && h->cursor[node->input] != node) pane_release(h, node);
-  }
+  pane_window_free(&h->window, (pane_owner){take_back, h});
   for (int32_t i = 0; i < h->inputs; i++) input_free(h, i);
-  pane_window_free(&h->window);
   tournament_free(&h->seen);
   memory_free(h->cursor);
   memory_free(h->input);

@@ -32,7 +32,7 @@
  *   G3  exact: what is complete is delivered, without waiting for more
  * Progress   inputs are wait-free but for memory allocation; the reader reads on only past nodes that were published.
  *
- * How the reader makes windows of slices, and at what cost: pane_window.h. Snapshots: pane_save.h.
+ * How the reader makes windows of slices, and at what cost: pane_window.h, slide.h. Snapshots: pane_save.h.
  */
 #pragma once
 
@@ -55,6 +55,7 @@ typedef struct {
   uint8_t apart_too[64];
 } pane_input;
 
+/* Other files use the functions below alone. */
 typedef struct {
   pane_plan plan;
   int32_t inputs;
@@ -66,7 +67,7 @@ typedef struct {
 } pane_hive;
 
 /* False when out of memory. */
-bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const pane_keys *keys,
+bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const slide_keys *keys,
                     int32_t inputs);
 void pane_hive_free(pane_hive *h);
 
@@ -78,8 +79,15 @@ bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *
 bool pane_hive_heartbeat(pane_hive *h, int32_t input, uint64_t ts);
 bool pane_hive_close(pane_hive *h, int32_t input);
 
+/* An input's thread. Sweep: its key numbers were learnt since that key sweep began (key_sweep.h). Edge: from there on
+   the next slice begins. Last: the node that was handed over last. */
+static inline uint32_t pane_hive_sweep(const pane_hive *h, int32_t which) { return h->input[which].sweep; }
+static inline void pane_hive_set_sweep(pane_hive *h, int32_t which, uint32_t sweep) { h->input[which].sweep = sweep; }
+static inline uint64_t pane_hive_edge(const pane_hive *h, int32_t which) { return h->input[which].end; }
+static inline const pane *pane_hive_last(const pane_hive *h, int32_t which) { return h->input[which].last; }
+
 /* The reader. Next: PS_OK, a window is complete; PS_EMPTY, none is; PS_END, none will be; PS_NO_MEMORY. After PS_OK,
-   combine puts the window's rows out, and drop goes on behind it. */
+   combine emits the window's rows, and drop advances past it. */
 ps_code pane_hive_next(pane_hive *h);
 ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault);
 ps_code pane_hive_drop(pane_hive *h);
@@ -88,8 +96,23 @@ ps_code pane_hive_drop(pane_hive *h);
    as if a slice of that sweep had been read. */
 void pane_hive_skip(pane_hive *h, int32_t input);
 
-/* The reader: whether a slice of this sweep has been read of every input. */
+/* The reader: whether a slice of this sweep has been read of the input; of every input. */
+static inline bool pane_hive_has_seen(const pane_hive *h, int32_t which, uint32_t sweep) {
+  return h->cursor[which]->sweep == sweep;
+}
 bool pane_hive_has_swept(const pane_hive *h, uint32_t sweep);
 
 /* The reader: tuples of the input in the slices that have been read so far. */
 int64_t pane_hive_through(const pane_hive *h, int32_t input);
+
+/* The reader: the position of the input in the slices that have been read, and the lowest of all. */
+static inline uint64_t pane_hive_position(const pane_hive *h, int32_t which) { return h->seen.score[which]; }
+static inline uint64_t pane_hive_lowest(const pane_hive *h) { return tournament_lowest(&h->seen); }
+
+static inline const pane_plan *pane_hive_plan(const pane_hive *h) { return &h->plan; }
+
+/* The reader: its window. */
+static inline pane_window *pane_hive_window(pane_hive *h) { return &h->window; }
+
+/* While all stand still: visits all slices that there are (pane_window.h). */
+bool pane_hive_visit_slices(pane_hive *h, pane_visit visit, void *context);

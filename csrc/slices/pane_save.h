@@ -3,33 +3,33 @@
  *
  * Inputs fold tuples as they come, but a snapshot is of a place in the order of tuples: those behind it, not ready yet,
  * are kept as tuples and added again. So they are folded once more, into slices that are owed (pane_saver_owe), and
- * taken out of the sums; for min, max, first and last see partial_save.
+ * subtracted from the sums; for min, max, first and last see partial_save.
  *
- * Where a slice is in the front stacks, min, max, first and last know no more of it than the best of it and of all
- * slices behind it up to `flipped`. That will do: whoever needs the slice needs these too.
+ * Where a slice is in the front stacks (slide.c), min, max, first and last know no more of it than the best of it and of
+ * all slices after it in the front. That is enough: a window that covers the slice covers these too.
  */
 #pragma once
 
 #include "slices/pane_hive.h"
-#include "windows/window_rows.h"
 
 typedef struct {
   pane *node;
-  enum { PANE_LENT, PANE_COPIED, PANE_OWED } kind; /* lent: the hive's; copied: what its partials hold is the hive's */
+  pane_loan loan;
 } pane_source;
 
 typedef struct {
   pane_hive *hive;
+  const pane_plan *plan;
   partial_place until;
   pane_source *source; /* all slices */
   int64_t n, capacity;
-  pane_window sums; /* of one slice, all inputs together */
-  void **fronts;    /* of each stacked function: what the front is when the slices before it have left */
+  slide sums;    /* of one slice, all inputs together */
+  void **fronts; /* of each stacked function: what the front is when the slices before it have left */
   uint8_t *state;
 } pane_saver;
 
 /* All: false when out of memory. */
-bool pane_saver_init(pane_saver *s, pane_hive *h, const pane_keys *keys, partial_place until);
+bool pane_saver_init(pane_saver *s, pane_hive *h, const slide_keys *keys, partial_place until);
 void pane_saver_free(pane_saver *s);
 
 /* The rows from `from` on, of the input's tuples, are behind `until`; key numbers are below `limit`. */

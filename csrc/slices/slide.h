@@ -1,0 +1,121 @@
+/*
+ * slide.h - a window that slides over slices: totals per key and aggregate; for one thread.
+ *
+ * Two drivers: pane_window.c (slices that inputs hand over) and partials/combine.c (slices of a fold). A driver numbers
+ * its slices 0, 1, 2, ... by where they begin, and shows the slide any of them by its number (slide_source). The slide
+ * holds those of the window that is next:
+ *
+ *   number    0    1    2    3    4    5    6    7
+ *           (left)    | first    flipped   | end
+ *                     |---- front ----|--- back ---|      see slide.c
+ *
+ * slide_enter adds the slice with the number `end`, slide_leave removes the one with the number `first`; slide_emit
+ * writes a row per key that has tuples in the slices held. Which slices make a window is the driver's to know.
+ *
+ * Cost     a slice enters once and leaves once, in O(its keys), whatever the number of windows it is in.
+ * Memory   a total per key number and aggregate, two where it is stacked (partial.h). Slices are the driver's.
+ * Failure  enter, leave and emit fail only when out of memory (emit also: PS_OVERFLOW). After enter or leave has failed,
+ *          totals are undefined: free is all that is left. After emit has failed nothing has changed.
+ */
+#pragma once
+
+#include "aggregates/partial.h"
+#include "columns/output.h"
+#include "keys/key_order.h"
+#include "windows/window_rows.h"
+
+/* A slice, in the driver's memory. */
+typedef struct {
+  int64_t n;              /* entries: keys, each once; unfolded: tuples */
+  int64_t limit;          /* above all its key numbers */
+  const uint32_t *keys;   /* their numbers */
+  const int64_t *rows;    /* tuples of each; 0: the key is not in the slice; NULL: unfolded, one each */
+  int64_t step;           /* from one element of `rows` to the next */
+  partial_list *partials; /* of each aggregate; the array is the slide's, its elements the driver's to write */
+} slide_slice;
+
+/* Shows a slice: writes *to and the elements of to->partials, all of them. */
+typedef struct {
+  void (*show)(const void *driver, uint64_t number, slide_slice *to);
+  const void *driver;
+} slide_source;
+
+/* The key columns. */
+typedef struct {
+  const key_table *table;
+  int32_t columns;
+  const ps_type *types;
+} slide_keys;
+
+/* Callers of other rooms use the functions below alone. */
+typedef struct {
+  const aggregates *functions;
+  const partial_kind *const *kinds; /* of each function */
+  bool stacked;                     /* some function needs the two stacks */
+  slide_source source;
+  partial_list *partials;       /* of the slice that is shown */
+  uint64_t first, flipped, end; /* slices held; those before `flipped` are in the front stacks */
+  int64_t capacity;             /* key numbers there is room for */
+  int64_t *rows;                /* by key number: tuples in the slices held */
+  uint32_t *came;               /* keys that a slice brought */
+  partial_totals *totals;       /* of each function, by key number */
+  key_order key_order;
+  bool changed; /* other keys have tuples than when rows were last emitted */
+  int64_t live; /* how many had then */
+} slide;
+
+/* `functions` and `kinds` stay the caller's. False when out of memory: nothing is left to be freed. */
+bool slide_init(slide *s, const aggregates *functions, const partial_kind *const *kinds, const slide_keys *keys,
+                slide_source source);
+void slide_free(slide *s);
+
+/* Makes room for key numbers below `limit`. False when out of memory; nothing has changed. */
+bool slide_expect(slide *s, int64_t limit);
+static inline int64_t slide_limit(const slide *s) { return s->capacity; }
+
+/* The next slice enters; the oldest leaves. */
+bool slide_enter(slide *s);
+bool slide_leave(slide *s);
+
+static inline uint64_t slide_first(const slide *s) { return s->first; }
+static inline uint64_t slide_end(const slide *s) { return s->end; }
+static inline bool slide_is_empty(const slide *s) { return s->first == s->end; }
+static inline bool slide_has_flipped(const slide *s, uint64_t number) { return number < s->flipped; }
+
+/* Writes the rows of the window that starts at `start`, in key order: the start, key columns, aggregates. PS_OVERFLOW
+   names the first row that fails in *fault, and in it the first aggregate; *rows then holds none of them. */
+ps_code slide_emit(slide *s, int64_t start, out_rows *rows, ps_fault *fault);
+
+/* Calls visit for each key that has tuples, in key order, with its totals as the states of aggregate.h (`state` has room
+   for one) that tuples up to `until` make: see partial_save. False: visit gave false, or out of memory. */
+typedef struct {
+  int64_t start;
+  partial_place until;
+  uint8_t *state;
+} slide_states;
+
+bool slide_visit(slide *s, const slide_states *what, window_visit visit, void *context);
+
+/* The keys that windows refer to: of those that are not listed, none has tuples. */
+static inline const key_order *slide_listed(const slide *s) { return &s->key_order; }
+
+/* ---- slices that are not held: what a snapshot brought or saves ---- */
+
+/* Room to show one; the next slice that is shown uses it again. */
+static inline slide_slice slide_blank(const slide *s) { return (slide_slice){.partials = s->partials}; }
+
+/* Adds it to the totals; removes it, but for stacked functions. */
+bool slide_add(slide *s, const slide_slice *slice);
+bool slide_subtract(slide *s, const slide_slice *slice);
+
+/* Copies the stacked totals (the back) of the slice's keys into its partials; and puts them back, which removes what has
+   been added since. */
+void slide_copy_back(const slide *s, const slide_slice *to);
+void slide_restore_back(slide *s, const slide_slice *from);
+
+/* Makes the totals of the slice's keys zero. */
+void slide_clear(slide *s, const slide_slice *slice);
+
+/* A copy of the front stacks, by function; NULL when out of memory. */
+void **slide_copy_fronts(const slide *s);
+void slide_free_fronts(const slide *s, void **fronts);
