@@ -15,7 +15,7 @@
    W-Hive. Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 15 /* raised with every change of a declaration; pystream/_native refuses an extension with another number */
+#define PS_ABI 15 /* raised with every change of a declaration; pystream/_native refuses another number */
 
 typedef enum {
   PS_OK = 0,

@@ -1,34 +1,24 @@
 /*
- * aggregate.h - the window functions.
+ * aggregate.h - the window functions of a query, and the states of its windows.
  *
  * A window's state is one block of bytes: the state of each aggregate of the query, one behind the other. All zero
- * bytes is a window that nothing fell into. Which code runs for an aggregate is looked up once, by function and type.
+ * bytes is a window that nothing fell into. Which code runs for an aggregate is looked up once (kernel.h).
  */
 #pragma once
 
 #include "base/base.h"
-#include "columns/batch.h"
-#include "base/exact_sum.h"
-#include "aggregates/native_udf.h"
-#include "columns/output.h"
-
-typedef struct aggregate aggregate;
+#include "aggregates/kernel.h"
 
 struct aggregate {
-  ps_function function;
+  const kernel *kernel;
   int32_t column;
   int32_t mask;
   ps_type type;       /* of the column; PS_I64 where there is none */
   int64_t offset;     /* of this aggregate's state in the window's block */
+  size_t size;        /* of that state */
   bool is_bytes;      /* its output column is a string */
   bool is_text;       /* the column is UTF-8 */
   native_udf *native; /* PS_NATIVE only; owned */
-  bool (*add)(const aggregate *a, void *state, const column *c, int64_t row); /* false: out of memory */
-  ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to);
-  void (*drop)(void *state);                                     /* frees what the state holds; NULL: nothing to free */
-  bool (*reserve)(void *state, const column *c, int64_t row);    /* NULL: its add never allocates */
-  bool (*combine)(const aggregate *a, void *state, void *other); /* NULL: it depends on the order of tuples */
-  size_t size;
 };
 
 typedef struct {
@@ -39,27 +29,6 @@ typedef struct {
   bool reserves;      /* some of them allocate in add */
   aggregate *each;
 } aggregates;
-
-/* Sums and averages: 128 bits hold 2^64 values of 64 bits, so only the final result of integers can be too large. */
-typedef struct {
-  int128 sum;
-  int64_t n;
-} integer_state;
-
-typedef ps_exact_sum float_state;
-
-/* min, max, first, last of fixed-width values, */
-typedef struct {
-  uint64_t bits;
-  int64_t n;
-} value_state;
-
-/* and of strings: the state owns a copy, since the batch goes before the window does. */
-typedef struct {
-  uint8_t *data;
-  int64_t length, capacity;
-  bool any; /* false: none yet */
-} bytes_state;
 
 bool aggregates_init(aggregates *all, const ps_query *query);
 void aggregates_free(aggregates *all);

@@ -11,19 +11,24 @@
  *   native udf                  8   the code it failed with, or 0;  the user's bytes as they are
  *   udf                         nothing: the user's objects are Python's to keep
  * What is read back is checked, and so is that text is UTF-8: whatever the bytes, the state is one that tuples could
- * have led to, or close enough that nothing computed from it is undefined.
+ * have led to, or close enough that nothing computed from it is undefined. Each family writes and reads its own
+ * (kernel.h), with what is below.
  */
 #pragma once
 
 #include "aggregates/aggregate.h"
 
-typedef struct {
+struct byte_buffer {
   uint8_t *data;
   int64_t length, capacity;
-} byte_buffer;
+};
 
-/* Whether a widened value is one that a column of this type can have. */
-bool value_in_range(uint64_t bits, ps_type type);
+struct state_reader {
+  const uint8_t *at;
+  int64_t left;
+  int64_t tuples; /* the most that a function of this state has counted */
+  ps_code code;   /* PS_OK until something is wrong */
+};
 
 /* Replaces what the buffer holds. False when out of memory. */
 bool state_save(const aggregates *all, const uint8_t *state, byte_buffer *to);
@@ -31,3 +36,21 @@ bool state_save(const aggregates *all, const uint8_t *state, byte_buffer *to);
 /* Into a state of zero bytes. PS_CORRUPT or PS_NO_MEMORY: the state holds nothing. *tuples, 0 at first, adds up what
    the states loaded so far have counted, because whoever joins them adds their counts. */
 ps_code state_load(const aggregates *all, bytes from, uint8_t *state, int64_t *tuples);
+
+/* Whether a widened value is one that a column of this type can have. */
+bool value_in_range(uint64_t bits, ps_type type);
+
+/* Appends. False when out of memory. */
+bool state_put(byte_buffer *to, const void *data, int64_t length);
+bool state_put_flag(byte_buffer *to, bool flag);
+bool state_put_word(byte_buffer *to, uint64_t word);
+bool state_put_int128(byte_buffer *to, int128 x);
+
+/* Read on, or give 0 and leave PS_CORRUPT in the reader's code. */
+bool state_get(state_reader *from, void *to, int64_t length);
+bool state_get_flag(state_reader *from);
+uint64_t state_get_word(state_reader *from);
+int128 state_get_int128(state_reader *from);
+int64_t state_get_count(state_reader *from);         /* of tuples */
+int64_t state_count(state_reader *from, uint64_t n); /* the same, of a number that was read */
+void state_require(state_reader *from, bool right);

@@ -48,6 +48,15 @@ void memory_free(void *block);
 /* Makes room for `needed` elements in a growing array: doubles the capacity. False: out of memory, array unchanged. */
 bool memory_grow(void **array, int64_t *capacity, int64_t needed, size_t element);
 
+/* Resizes an array from `from` elements to `to`; the new ones are zero. False: out of memory, array unchanged. */
+static inline bool memory_extend(void **array, int64_t from, int64_t to, size_t element) {
+  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
+  if (!bigger) return false;
+  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
+  *array = bigger;
+  return true;
+}
+
 /* The same for arrays that are filled from the start and may be huge. Touching new memory costs more than filling it:
    arrays of MEMORY_LARGE_FROM bytes and more get large pages where the system has them, and memory freed before.
    `bytes` is the capacity. */

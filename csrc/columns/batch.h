@@ -2,13 +2,14 @@
  * batch.h - a batch of tuples: the caller's Arrow buffers, read in place; or rows copied from small batches
  * (coalesce.h).
  *
- * Python has checked the layout (pystream/_engine/plan.py): number and types of columns, lengths of buffers, offsets in range,
- * no null timestamp, no null in a mask. C checks the order of the timestamps.
+ * Python has checked the layout (pystream/_engine/plan.py): number and types of columns, lengths of buffers, offsets
+ * in range, no null timestamp, no null in a mask. C checks the order of the timestamps.
  */
 #pragma once
 
 #include "base/atomics.h"
 #include "base/base.h"
+#include "base/bytes.h"
 #include "base/value.h"
 
 typedef struct key key; /* keys/key.h; here only pointers to it */
@@ -34,11 +35,6 @@ typedef struct batch {
   struct batch *next; /* in the ledger, or in the list of batches to release */
   column columns[];
 } batch;
-
-typedef struct {
-  const uint8_t *data;
-  int64_t length;
-} bytes;
 
 /* A view of *arrow, which stays the caller's until batch_own. NULL: out of memory. */
 batch *batch_new(const struct ArrowArray *arrow, int32_t columns, const ps_type *types);

@@ -3,9 +3,9 @@
  * bytes.
  *
  * While the operator is paused no other thread touches windows or ledgers: the locks of all inputs are held and the
- * workers stand still, ordered by the pause's mutex. Python (pystream/_engine/snapshot.py) makes one byte string of the tables,
- * checks it on restore, and adds the pending tuples again by ordinary calls. C has to read the windows, and checks
- * everything in them.
+ * workers stand still, ordered by the pause's mutex. Python (pystream/_engine/snapshot.py) makes one byte string of the
+ * tables, checks it on restore, and adds the pending tuples again by ordinary calls. C has to read the windows, and
+ * checks everything in them.
  */
 #include "operator/design.h"
 #include "base/memory.h"

@@ -134,36 +134,27 @@ static bool place_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice, 
   return true;
 }
 
-/* States in the form of partial.h. Within a slice the fold has decided which row is first or last; slices differ in
-   time, so stream and position are not needed any more. No `place`: they stay where they are. */
+/* States in the form of slices (kernel.h). No `place`: they stay where they are. */
 static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t *place, void *to, size_t size) {
-  const placed_state *placed = c->states;
-  const string_state *strings = c->states;
-  fold_kind kind = c->kind;
+  if (c->a->kernel->gather) {
+    c->a->kernel->gather(&f->store, c->states, f->n, place, to);
+    return;
+  }
   for (int64_t e = 0, n = f->n; e < n; e++) {
     int64_t at = place ? place[e] : e;
-    if (kind == FOLD_PLACED) {
-      ((placed_partial *)to)[at] = (placed_partial){placed[e].place.when, 0, placed[e].bits};
-    } else if (kind == FOLD_STRING) {
-      const string_state *s = &strings[e];
-      ((bytes_partial *)to)[at] = (bytes_partial){s->place.when, 0, fold_string(f, s), s->length};
-    } else {
-      memcpy((uint8_t *)to + (size_t)at * size, (const uint8_t *)c->states + (size_t)e * size, size);
-    }
+    memcpy((uint8_t *)to + (size_t)at * size, (const uint8_t *)c->states + (size_t)e * size, size);
   }
 }
 
 /* Whether the states of the fold can be read where they are. Stacks change theirs. */
-static bool as_they_are(const fold_column *c, const partial_kind *kind, bool in_order) {
-  return in_order && !kind->stacked && c->kind != FOLD_PLACED && c->kind != FOLD_STRING;
-}
+static bool as_they_are(const partial_kind *kind, bool in_order) { return in_order && !kind->stacked && !kind->gather; }
 
 static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place) {
   size_t n = (size_t)f->n + 1;
   for (int32_t a = 0; a < f->functions.n; a++) {
     const partial_kind *kind = p->kinds[a] = partial_kind_of(&f->functions.each[a]);
     if (!kind->size) continue;
-    bool borrowed = as_they_are(&f->column[a], kind, !place);
+    bool borrowed = as_they_are(kind, !place);
     p->columns[a] = borrowed ? f->column[a].states : memory_resize(NULL, n * kind->size); /* all is written below */
     if (!p->columns[a]) return false;
     if (!borrowed) gather_column(f, &f->column[a], place, p->columns[a], kind->size);

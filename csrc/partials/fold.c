@@ -5,31 +5,6 @@
 
 /* ---- making and freeing ---- */
 
-static fold_kind kind_of(const aggregate *a) {
-  switch (a->function) {
-    case PS_COUNT: return a->mask < 0 ? FOLD_ROWS : FOLD_COUNT;
-    case PS_SUM:
-    case PS_AVG: return type_is_float(a->type) ? FOLD_FLOAT : FOLD_INTEGER;
-    case PS_MIN:
-    case PS_MAX: return type_is_bytes(a->type) ? FOLD_STRING : FOLD_LEAST;
-    case PS_FIRST:
-    case PS_LAST: return type_is_bytes(a->type) ? FOLD_STRING : FOLD_PLACED;
-    case PS_UDF:
-    case PS_NATIVE:
-    case PS_FUNCTIONS: break;
-  }
-  assert(false && "no user functions here");
-  return FOLD_ROWS;
-}
-
-static const size_t kind_size[] = {[FOLD_ROWS] = 0,
-                                   [FOLD_COUNT] = sizeof(int64_t),
-                                   [FOLD_INTEGER] = sizeof(integer_state),
-                                   [FOLD_FLOAT] = sizeof(float_state),
-                                   [FOLD_LEAST] = sizeof(least_partial),
-                                   [FOLD_PLACED] = sizeof(placed_state),
-                                   [FOLD_STRING] = sizeof(string_state)};
-
 static bool copy_types(ps_fold *f, const ps_query *query) {
   size_t size = (size_t)query->columns * sizeof *f->column_types;
   f->column_types = memory_new(size);
@@ -41,8 +16,8 @@ static bool init_columns(ps_fold *f) {
   f->column = memory_new((size_t)f->functions.n * sizeof *f->column);
   for (int32_t i = 0; f->column && i < f->functions.n; i++) {
     const aggregate *a = &f->functions.each[i];
-    fold_kind kind = kind_of(a);
-    f->column[i] = (fold_column){.a = a, .kind = kind, .size = kind_size[kind]};
+    assert(partial_kind_of(a) && "no user functions here");
+    f->column[i] = (fold_column){.a = a, .size = a->kernel->entry_size};
   }
   return f->column != NULL;
 }
@@ -76,8 +51,7 @@ static void free_keys(ps_fold *f) {
 static void free_entries(ps_fold *f) {
   for (int32_t i = 0; f->column && i < f->functions.n; i++) {
     fold_column *c = &f->column[i];
-    float_state *sums = c->states;
-    for (int64_t e = 0; c->kind == FOLD_FLOAT && e < f->n; e++) exact_sum_clear(&sums[e]);
+    partial_drop(c->a->kernel, c->states, f->n);
     memory_free_large(c->states, (size_t)c->capacity * c->size);
     c->states = NULL;
     c->capacity = 0;
@@ -87,7 +61,7 @@ static void free_entries(ps_fold *f) {
   memory_free_large(f->entry, (size_t)f->capacity * sizeof *f->entry);
   memory_free(f->slot);
   memory_free(f->recent);
-  memory_free(f->strings);
+  memory_free(f->store.strings);
 }
 
 ps_code ps_fold_new(const ps_query *query, int32_t stream, int32_t position, int64_t start, ps_fold **out) {
@@ -132,7 +106,7 @@ int64_t ps_fold_bytes(const ps_fold *f) {
   for (int32_t i = 0; i < f->functions.n; i++) entries += f->column[i].capacity * (int64_t)f->column[i].size;
   int64_t slots = f->slots + f->slice_slots + f->recent_capacity;
   return entries + slots * (int64_t)sizeof(uint32_t) + f->slices_capacity * (int64_t)sizeof(uint64_t) +
-         f->strings_capacity + f->wide * (int64_t)sizeof(exact_sum_wide) + f->key_bytes;
+         f->store.capacity + f->store.wide + f->key_bytes;
 }
 
 int64_t ps_fold_entries(const ps_fold *f) { return f->n; }
@@ -142,7 +116,6 @@ int64_t ps_fold_keys(const ps_fold *f) { return f->keys_known; }
 /* ---- room ---- */
 
 #define SLOTS_FIRST SIZED(64, 2)
-#define STRING_FIRST SIZED(16, 1) /* bytes */
 
 /* A hash table of so many slots, filled by the caller. NULL when out of memory. */
 static uint32_t *new_slots(int64_t needed, int64_t *slots) {
@@ -160,7 +133,7 @@ static void put_slice(ps_fold *f, int64_t number) {
 }
 
 static bool reserve_slices(ps_fold *f) {
-  int64_t needed = f->slices + FOLD_BLOCK;
+  int64_t needed = f->slices + ROW_BLOCK;
   if (!memory_grow((void **)&f->begin, &f->slices_capacity, needed, sizeof *f->begin)) return false;
   if (2 * needed <= f->slice_slots) return true;
   uint32_t *bigger = new_slots(2 * needed, &f->slice_slots);
@@ -173,7 +146,7 @@ static bool reserve_slices(ps_fold *f) {
 
 /* Entries and states are gone through again and again, so they lie in large pages when there are many. */
 static bool reserve_entries(ps_fold *f) {
-  int64_t needed = f->n + FOLD_BLOCK;
+  int64_t needed = f->n + ROW_BLOCK;
   bool ok = memory_grow_large((void **)&f->entry, &f->capacity, needed, sizeof *f->entry);
   for (int32_t i = 0; ok && i < f->functions.n; i++) {
     fold_column *c = &f->column[i];
@@ -190,7 +163,7 @@ static bool reserve_entries(ps_fold *f) {
 
 /* Numbers of slices and entries have 32 bits, and 0 means none in the hash tables. */
 bool fold_reserve(ps_fold *f) {
-  if (f->n > UINT32_MAX - 1 - FOLD_BLOCK) return false;
+  if (f->n > UINT32_MAX - 1 - ROW_BLOCK) return false;
   return reserve_slices(f) && reserve_entries(f);
 }
 
@@ -210,40 +183,7 @@ bool fold_number_keys(ps_fold *f, const batch *b) {
   return true;
 }
 
-/* ---- strings ---- */
-
-bool fold_keep_string(ps_fold *f, string_state *s, bytes x) {
-  if (x.length > s->capacity) { /* the old place is lost, but places double: all together not more than is in use */
-    int64_t capacity = STRING_FIRST;
-    while (capacity < x.length) capacity *= 2;
-    if (!memory_grow((void **)&f->strings, &f->strings_capacity, f->strings_length + capacity, 1)) return false;
-    s->at = f->strings_length;
-    s->capacity = capacity;
-    f->strings_length += capacity;
-  }
-  if (x.length) memcpy(fold_string(f, s), x.data, (size_t)x.length);
-  s->length = x.length;
-  return true;
-}
-
-bool fold_string_wins(const ps_fold *f, const string_state *held, bytes x, bool min) {
-  if (!held->place.when) return true;
-  int64_t shorter = x.length < held->length ? x.length : held->length;
-  int order = shorter ? memcmp(x.data, fold_string(f, held), (size_t)shorter) : 0;
-  if (order == 0) order = (x.length > held->length) - (x.length < held->length);
-  return min ? order < 0 : order > 0;
-}
-
 /* ---- dropping ---- */
-
-static int64_t strings_in_use(const ps_fold *f) {
-  int64_t total = 0;
-  for (int32_t i = 0; i < f->functions.n; i++) {
-    const string_state *s = f->column[i].states;
-    for (int64_t e = 0; f->column[i].kind == FOLD_STRING && e < f->n; e++) total += s[e].capacity;
-  }
-  return total;
-}
 
 /* Which entries stay: those whose slice does. */
 typedef struct {
@@ -253,31 +193,25 @@ typedef struct {
 
 static inline bool stays(const ps_fold *f, const staying *s, int64_t e) { return s->slice[f->entry[e].pair >> 32]; }
 
-static void drop_wide(ps_fold *f, float_state *states, const staying *s) {
-  for (int64_t e = 0; f->wide && e < f->n; e++) {
-    if (!states[e].wide || stays(f, s, e)) continue;
-    f->wide--;
-    exact_sum_clear(&states[e]);
-  }
+static void drop_states(ps_fold *f, const fold_column *c, int64_t from, int64_t to) {
+  const kernel *k = c->a->kernel;
+  if (k->entries_drop) k->entries_drop(&f->store, (uint8_t *)c->states + (size_t)from * c->size, to - from);
 }
 
-static void move_strings(const ps_fold *f, string_state *states, const staying *s, uint8_t *strings, int64_t *used) {
-  for (int64_t e = s->first; e < f->n; e++) {
-    if (!stays(f, s, e)) continue;
-    if (states[e].length) memcpy(strings + *used, fold_string(f, &states[e]), (size_t)states[e].length);
-    states[e].at = *used;
-    *used += states[e].capacity;
-  }
-}
-
-/* The states of the entries that stay move together, run by run. */
-static void move_states(const ps_fold *f, const fold_column *c, const staying *s) {
+/* The states of the entries that stay move together, run by run, and their strings to another store. */
+static void move_states(ps_fold *f, const fold_column *c, const staying *s, kernel_store *to) {
+  const kernel *k = c->a->kernel;
   uint8_t *states = c->states;
   int64_t kept = 0;
-  for (int64_t e = s->first, from; e < f->n; e++) {
+  drop_states(f, c, 0, s->first);
+  for (int64_t e = s->first, from; e < f->n;) {
     for (from = e; e < f->n && stays(f, s, e); e++) continue;
-    memmove(states + (size_t)kept * c->size, states + (size_t)from * c->size, (size_t)(e - from) * c->size);
+    uint8_t *run = states + (size_t)from * c->size;
+    if (k->entries_keep) k->entries_keep(&f->store, to, run, e - from);
+    memmove(states + (size_t)kept * c->size, run, (size_t)(e - from) * c->size);
     kept += e - from;
+    for (from = e; e < f->n && !stays(f, s, e); e++) continue;
+    drop_states(f, c, from, e);
   }
 }
 
@@ -320,28 +254,24 @@ bool fold_drop_before(ps_fold *f, uint64_t begin) {
   bool any = false;
   for (int64_t i = 0; i < f->slices && !any; i++) any = f->begin[i] < begin;
   if (!any) return true;
-  int64_t capacity = strings_in_use(f), used = 0;
+  kernel_store moved = {.capacity = f->store.in_use};
   uint32_t *slice = memory_new((size_t)f->slices * sizeof *slice);
-  uint8_t *strings = memory_resize(NULL, (size_t)capacity);
-  if (!slice || !strings) {
+  moved.strings = memory_resize(NULL, (size_t)moved.capacity);
+  if (!slice || !moved.strings) {
     memory_free(slice);
-    memory_free(strings);
+    memory_free(moved.strings);
     return false;
   }
   move_slices(f, begin, slice);
   staying s = {.slice = slice};
   while (s.first < f->n && !stays(f, &s, s.first)) s.first++;
   for (int32_t i = 0; i < f->functions.n; i++) {
-    const fold_column *c = &f->column[i];
-    if (c->kind == FOLD_FLOAT) drop_wide(f, c->states, &s);
-    if (c->kind == FOLD_STRING) move_strings(f, c->states, &s, strings, &used);
-    if (c->size) move_states(f, c, &s);
+    if (f->column[i].size) move_states(f, &f->column[i], &s, &moved);
   }
   move_entries(f, &s);
-  memory_free(f->strings);
   memory_free(slice);
-  f->strings = strings;
-  f->strings_length = used;
-  f->strings_capacity = capacity;
+  memory_free(f->store.strings);
+  moved.wide = f->store.wide;
+  f->store = moved;
   return true;
 }

@@ -14,7 +14,7 @@
  *            whose recent entry is not among them has not been met
  *   slot     hash table: (slice, key) -> entry, for all other rows. It lags behind: entries are put into it when it
  *            is next asked, so sorted rows never touch it
- *   strings  one growing block with the strings that states refer to by offset
+ *   store    what states have beside their fixed size: strings, wide sums (kernel.h)
  *
  * Invariants
  *   I1  an entry holds exactly the rows of its pair that were taken in and are in some window
@@ -28,16 +28,12 @@
  */
 #pragma once
 
-#include "aggregates/aggregate.h"
 #include "windows/edges.h"
 #include "base/hash.h"
 #include "keys/key_numbers.h"
 #include "columns/output.h"
 #include "aggregates/partial.h"
 
-#define FOLD_BLOCK \
-  SIZED(1024, 2)               /* rows taken in at a time: their entries and values stay in the first-level cache \
-                                */
 #define FOLD_AHEAD SIZED(8, 1) /* rows whose entries are asked for before their turn */
 
 #define FOLD_NEAR SIZED(64, 2) /* slices between which rows may go to and fro at little cost: a power of two */
@@ -50,29 +46,10 @@ typedef struct {
   int64_t rows;
 } fold_entry;
 
-/* Which row a value comes from. */
-typedef struct {
-  uint64_t when; /* ts + 1; 0: there is none */
-  int64_t stream, position;
-} fold_place;
-
-/* States. All zero bytes: no row counted. Sums and counts are as in aggregate.h, min and max as in partial.h. */
-typedef struct {
-  fold_place place;
-  uint64_t bits;
-} placed_state;
-
-typedef struct {
-  fold_place place; /* min, max: `when` says whether there is one */
-  int64_t at, length, capacity;
-} string_state;
-
-typedef enum { FOLD_ROWS, FOLD_COUNT, FOLD_INTEGER, FOLD_FLOAT, FOLD_LEAST, FOLD_PLACED, FOLD_STRING } fold_kind;
-
+/* The states of an aggregate, by entry; all zero bytes: no row counted (kernel.h). */
 typedef struct {
   const aggregate *a;
-  fold_kind kind;
-  size_t size;
+  size_t size; /* of a state */
   void *states;
   int64_t capacity;
 } fold_column;
@@ -118,22 +95,11 @@ struct ps_fold {
   int64_t slots;    /* a power of two, at least twice n */
   uint32_t *recent; /* entry + 1; 0: none */
   int64_t recent_capacity;
-  uint8_t *strings;
-  int64_t strings_length, strings_capacity;
-  int64_t wide;        /* float sums that have a block of their own */
+  kernel_store store;  /* strings and wide sums of all entries */
   uint64_t start_next; /* the lowest start of a window that has not been put out */
   combine_pass *pass;  /* the windows that are being put out; NULL: none */
   out_rows rows;       /* of windows, not handed over yet */
 };
-
-/* The rows of a block that count. */
-typedef struct {
-  int64_t n;
-  uint32_t entry[FOLD_BLOCK];
-  uint16_t at[FOLD_BLOCK]; /* row within the block */
-} fold_picked;
-
-_Static_assert(FOLD_BLOCK <= UINT16_MAX, "rows within a block have 16 bits");
 
 /* Room for a block's entries and slices, so that fold_find cannot fail. False when out of memory; nothing has changed.
  */
@@ -151,7 +117,7 @@ typedef struct {
 } fold_sought;
 
 /* Finds their entries and counts them there; rows in no window are left out (fold_find.c). */
-void fold_find(ps_fold *f, const fold_sought *in, fold_picked *out);
+void fold_find(ps_fold *f, const fold_sought *in, row_entries *out);
 
 /* Puts an entry into the hash table, which has room. */
 static inline void fold_index(ps_fold *f, int64_t e) {
@@ -160,46 +126,11 @@ static inline void fold_index(ps_fold *f, int64_t e) {
   f->slot[i & mask] = (uint32_t)e + 1;
 }
 
-/* Gives the state a copy of the string. False when out of memory. */
-bool fold_keep_string(ps_fold *f, string_state *s, bytes x);
-
-/* The sign of a - b; both are there. */
-static inline int fold_place_order(const fold_place *a, const fold_place *b) {
-  if (a->when != b->when) return a->when < b->when ? -1 : 1;
-  if (a->stream != b->stream) return a->stream < b->stream ? -1 : 1;
-  return (a->position > b->position) - (a->position < b->position);
-}
-
-/* Takes a value in whose place is known, if it comes before (first) or behind (last) the one that is there. */
-typedef enum { FOLD_KEPT, FOLD_REPLACED, FOLD_TWICE } fold_outcome;
-
-static inline fold_outcome fold_compete(fold_place *held, const fold_place *p, bool first) {
-  if (held->when) {
-    int order = fold_place_order(p, held);
-    if (order == 0) return FOLD_TWICE;
-    if ((order < 0) != first) return FOLD_KEPT;
-  }
-  *held = *p;
-  return FOLD_REPLACED;
-}
-
-/* Whether a string takes the place of the one that is there: min and max. */
-bool fold_string_wins(const ps_fold *f, const string_state *held, bytes x, bool min);
-
-static inline uint8_t *fold_string(const ps_fold *f, const string_state *s) { return f->strings + s->at; }
-
 /* Drops the entries of slices that begin before `begin`, and what they hold. False when out of memory: nothing has
    changed. */
 bool fold_drop_before(ps_fold *f, uint64_t begin);
 
-/* Partials (fold_export.c): how long sums are, how many columns an aggregate has, and all columns of the query, by
-   number and type. False when out of memory. */
-#define FOLD_NARROW_BYTES 16
-#define FOLD_WIDE_BYTES (FOLD_NARROW_BYTES + 8 * EXACT_SUM_LIMBS + 3 * 8)
-
-static inline bool fold_is_placed(const aggregate *a) { return a->function == PS_FIRST || a->function == PS_LAST; }
-
-int32_t fold_columns_of(const fold_column *c);
+/* Partials (fold_export.c): all columns of the query, by number and type. False when out of memory. */
 bool fold_init_partials(ps_fold *f);
 
 /* Entries, or keys, as rows to come. */

@@ -78,7 +78,7 @@ static inline int64_t find_run(ps_fold *f, const fold_sought *in, int64_t i, boo
 }
 
 /* The rows before the first one of a slice that is not fresh; gives how many. */
-static int64_t find_fresh(ps_fold *f, const fold_sought *in, fold_picked *out) {
+static int64_t find_fresh(ps_fold *f, const fold_sought *in, row_entries *out) {
   int64_t i = 0;
   while (i < in->n) {
     if ((uint64_t)in->ts[i] - f->now.begin >= f->now.length) f->now = slice_of(f, (uint64_t)in->ts[i]);
@@ -115,13 +115,13 @@ static uint32_t entry_of(ps_fold *f, uint64_t pair, uint64_t hash) {
 
 /* The rows of a block that are in some window, and which pair each is of. */
 typedef struct {
-  uint64_t pair[FOLD_BLOCK];
-  uint64_t hash[FOLD_BLOCK]; /* of those that the hash table may be asked for */
-  bool fresh[FOLD_BLOCK];
+  uint64_t pair[ROW_BLOCK];
+  uint64_t hash[ROW_BLOCK]; /* of those that the hash table may be asked for */
+  bool fresh[ROW_BLOCK];
 } pairs;
 
 /* From row `i` on. */
-static void find_pairs(ps_fold *f, const fold_sought *in, int64_t i, pairs *p, fold_picked *out) {
+static void find_pairs(ps_fold *f, const fold_sought *in, int64_t i, pairs *p, row_entries *out) {
   fold_slice now = f->now;
   uint64_t mask = (uint64_t)f->slots - 1;
   int64_t n = out->n;
@@ -142,7 +142,7 @@ static void find_pairs(ps_fold *f, const fold_sought *in, int64_t i, pairs *p, f
 }
 
 /* From the row on that is number `i` of those in some window. */
-static void find_any(ps_fold *f, const fold_sought *in, int64_t i, const pairs *p, fold_picked *out) {
+static void find_any(ps_fold *f, const fold_sought *in, int64_t i, const pairs *p, row_entries *out) {
   uint64_t mask = (uint64_t)f->slots - 1;
   for (; i < out->n; i++) {
     int64_t ahead = i + FOLD_AHEAD; /* its slot has come by now; what that points to is on its way */
@@ -164,7 +164,7 @@ static void find_first(ps_fold *f) {
   f->now.first = n;
 }
 
-void fold_find(ps_fold *f, const fold_sought *in, fold_picked *out) {
+void fold_find(ps_fold *f, const fold_sought *in, row_entries *out) {
   int64_t before = f->n;
   out->n = 0;
   int64_t done = find_fresh(f, in, out);

@@ -3,8 +3,7 @@
 
 #include "base/poison.h"
 
-#define BLOCK SIZED(1024, 2)        /* rows: their entries and widened values, 12 KB, stay in the first-level cache */
-#define CAPACITY_FIRST SIZED(64, 1) /* entries, and numbers of keys */
+#define CAPACITY_FIRST SIZED(64, 1)          /* entries, and numbers of keys */
 #define GENERATION_MAX SIZED(UINT32_MAX, 3u) /* then generations begin again */
 
 bool slice_init(slice *s, const aggregates *functions, const partial_kind **kinds, int32_t input) {
@@ -32,19 +31,11 @@ void slice_free(slice *s) {
   memory_free(s->slot);
 }
 
-static bool resize(void **array, int64_t from, int64_t to, size_t element) {
-  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
-  if (!bigger) return false;
-  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
-  *array = bigger;
-  return true;
-}
-
 bool slice_expect(slice *s, uint32_t keys_max) {
   int64_t needed = (int64_t)keys_max + 1, capacity = s->slot_capacity ? s->slot_capacity : CAPACITY_FIRST;
   if (needed <= s->slot_capacity) return true;
   while (capacity < needed) capacity *= 2;
-  if (!resize((void **)&s->slot, s->slot_capacity, capacity, sizeof *s->slot)) return false;
+  if (!memory_extend((void **)&s->slot, s->slot_capacity, capacity, sizeof *s->slot)) return false;
   s->slot_capacity = capacity;
   return true;
 }
@@ -54,39 +45,18 @@ static bool reserve(slice *s, int64_t entries) {
   if (entries <= s->capacity) return true;
   int64_t capacity = s->capacity ? s->capacity : CAPACITY_FIRST;
   while (capacity < entries) capacity *= 2;
-  bool ok = resize((void **)&s->keys, s->capacity, capacity, sizeof *s->keys) &&
-            resize((void **)&s->rows, s->capacity, capacity, sizeof *s->rows);
+  bool ok = memory_extend((void **)&s->keys, s->capacity, capacity, sizeof *s->keys) &&
+            memory_extend((void **)&s->rows, s->capacity, capacity, sizeof *s->rows);
   for (int32_t a = 0; ok && a < s->functions->n; a++) {
-    if (s->kinds[a]->size) ok = resize(&s->columns[a], s->capacity, capacity, s->kinds[a]->size);
-    if (ok && s->kinds[a]->is_bytes) ok = resize((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
+    if (s->kinds[a]->size) ok = memory_extend(&s->columns[a], s->capacity, capacity, s->kinds[a]->size);
+    if (ok && s->kinds[a]->is_bytes)
+      ok = memory_extend((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
   }
   if (ok) s->capacity = capacity;
   return ok;
 }
 
-/* ---- fold ---- */
-
-/* The rows of a block that count for an aggregate. */
-typedef struct {
-  int64_t n;
-  const uint32_t *entry;
-  const uint64_t *bits; /* their values: see value.h */
-  const int64_t *ts;
-  const uint16_t *offset; /* within the block; NULL: all rows, 0, 1, 2, ... */
-} counted;
-
-typedef struct {
-  const batch *b;
-  int64_t row, rows;       /* the block */
-  bool fresh;              /* the slice was empty before it */
-  uint32_t entry[BLOCK];   /* of each row */
-  uint32_t counted[BLOCK]; /* entries of the rows that count */
-  uint16_t offset[BLOCK];
-  uint64_t bits[BLOCK];
-  int64_t ts[BLOCK];
-} block;
-
-_Static_assert(BLOCK <= UINT16_MAX, "offsets within a block have 16 bits");
+/* ---- entries ---- */
 
 /* Makes the partials of the entries from `from` on empty. */
 static void clear_entries(slice *s, int32_t a, int64_t from) {
@@ -95,7 +65,7 @@ static void clear_entries(slice *s, int32_t a, int64_t from) {
 }
 
 /* Finds or makes the entry of each row, without a branch on whether the key is new. */
-static void find_entries(slice *s, const uint32_t *numbers, block *k) {
+static void find_entries(slice *s, const uint32_t *numbers, row_block *k) {
   uint64_t *slot = s->slot, generation = (uint64_t)s->generation << 32;
   uint32_t *keys = s->keys, n = (uint32_t)s->n;
   int64_t *rows = s->rows;
@@ -107,10 +77,11 @@ static void find_entries(slice *s, const uint32_t *numbers, block *k) {
     keys[e] = number;
     rows[e] = (rows[e] & ((int64_t)fresh - 1)) + 1; /* a mask: 0 if fresh */
     n += fresh;
-    k->entry[i] = e;
+    k->all.entry[i] = e;
   }
   int64_t before = s->n;
   s->n = n;
+  k->all.n = k->rows;
   k->fresh = before == 0;
   for (int32_t a = 0; a < s->functions->n; a++) clear_entries(s, a, before);
 }
@@ -138,7 +109,7 @@ static void merge_entries(slice *s, const packed *p, int64_t from, int64_t n, ui
 }
 
 static bool merge_block(slice *s, const packed *p, int64_t from, int64_t n) {
-  uint32_t entry[BLOCK];
+  uint32_t entry[ROW_BLOCK];
   merge_entries(s, p, from, n, entry);
   uint8_t *at = p->columns;
   for (int32_t a = 0; a < s->functions->n; a++) {
@@ -156,175 +127,30 @@ static bool merge_block(slice *s, const packed *p, int64_t from, int64_t n) {
 
 bool slice_merge(slice *s, const packed *p) {
   if (!reserve(s, s->n + p->n)) return false;
-  for (int64_t from = 0; from < p->n; from += BLOCK) {
-    if (!merge_block(s, p, from, p->n - from < BLOCK ? p->n - from : BLOCK)) return false;
+  for (int64_t from = 0; from < p->n; from += ROW_BLOCK) {
+    if (!merge_block(s, p, from, p->n - from < ROW_BLOCK ? p->n - from : ROW_BLOCK)) return false;
   }
   return true;
 }
 
 /* ---- fold ---- */
 
-/* Which rows of the block count, without a branch on it. */
-static int64_t filter(const aggregate *a, block *k) {
-  const column *mask = a->mask < 0 ? NULL : &k->b->columns[a->mask];
-  const column *values = a->column < 0 ? NULL : &k->b->columns[a->column];
-  int64_t n = 0;
-  for (int64_t i = 0; i < k->rows; i++) {
-    k->offset[n] = (uint16_t)i;
-    bool counts = !mask || column_bool(mask, k->row + i);
-    n += counts && !(values && column_is_null(values, k->row + i));
-  }
-  return n;
-}
-
-static void select_rows(const aggregate *a, block *k, counted *out) {
-  const column *c = a->column < 0 ? NULL : &k->b->columns[a->column];
-  const column *ts = &k->b->columns[0];
-  *out = (counted){.n = k->rows, .entry = k->entry, .ts = (const int64_t *)ts->values + ts->first + k->row};
-  if (c && !type_is_bytes(c->type)) out->bits = column_widen(c, k->row, k->rows, k->bits);
-  if (a->mask < 0 && !(c && c->validity)) return;
-  counted all = *out;
-  *out = (counted){filter(a, k), k->counted, k->bits, k->ts, k->offset};
-  for (int64_t i = 0; i < out->n; i++) {
-    uint16_t from = k->offset[i]; /* at or behind i: in place is right */
-    k->counted[i] = k->entry[from];
-    k->ts[i] = all.ts[from];
-    if (all.bits) k->bits[i] = all.bits[from];
-  }
-}
-
-static void fold_count(void *partials, const counted *c) {
-  int64_t *count = partials;
-  for (int64_t i = 0; i < c->n; i++) count[c->entry[i]]++;
-}
-
-static void fold_integer(void *partials, const counted *c, bool is_unsigned) {
-  integer_state *states = partials;
-  for (int64_t i = 0; i < c->n; i++) {
-    integer_state *s = &states[c->entry[i]];
-    s->sum += is_unsigned ? (int128)c->bits[i] : (int128)(int64_t)c->bits[i];
-    s->n++;
-  }
-}
-
-static bool fold_float(void *partials, const counted *c) {
-  float_state *states = partials;
-  for (int64_t i = 0; i < c->n; i++) {
-    float_state *s = &states[c->entry[i]];
-    if (!exact_sum_add(s, bits_double(c->bits[i]))) return false;
-    s->n++;
-  }
-  return true;
-}
-
-static void fold_least(void *partials, const counted *c, ps_type type, uint64_t flip) {
-  least_partial *states = partials;
-  for (int64_t i = 0; i < c->n; i++) {
-    least_partial *s = &states[c->entry[i]];
-    uint64_t word = value_ordered(value_canonical(c->bits[i], type), type) ^ flip;
-    uint64_t least = s->present ? s->word : UINT64_MAX;
-    s->word = word < least ? word : least;
-    s->present = 1;
-  }
-}
-
-/* In a fresh block entries are numbered as their keys are met: row by row, each entry is written until its key has
-   come. No branch on that, which no processor could guess. */
-static void fold_fresh_first(placed_partial *states, const counted *c, uint64_t input) {
-  uint32_t next = 0;
-  for (int64_t i = 0; i < c->n; i++) {
-    states[next] = (placed_partial){(uint64_t)c->ts[i] + 1, input, c->bits[i]};
-    next += c->entry[i] == next;
-  }
-}
-
-static void fold_first(void *partials, const counted *c, uint64_t input, bool fresh) {
-  placed_partial *states = partials;
-  if (fresh && !c->offset) {
-    fold_fresh_first(states, c, input);
-    return;
-  }
-  for (int64_t i = 0; i < c->n; i++) {
-    placed_partial *s = &states[c->entry[i]];
-    if (!s->when) *s = (placed_partial){(uint64_t)c->ts[i] + 1, input, c->bits[i]};
-  }
-}
-
-static void fold_last(void *partials, const counted *c, uint64_t input) {
-  placed_partial *states = partials;
-  for (int64_t i = 0; i < c->n; i++) {
-    states[c->entry[i]] = (placed_partial){(uint64_t)c->ts[i] + 1, input, c->bits[i]};
-  }
-}
-
-static int compare(bytes x, const bytes_partial *y) {
-  int64_t shorter = x.length < y->length ? x.length : y->length;
-  int order = shorter ? memcmp(x.data, y->data, (size_t)shorter) : 0;
-  return order ? order : (x.length > y->length) - (x.length < y->length);
-}
-
-static bool replaces(ps_function function, bytes x, const bytes_partial *now) {
-  if (!now->when || function == PS_LAST) return true;
-  if (function == PS_FIRST) return false;
-  return function == PS_MIN ? compare(x, now) < 0 : compare(x, now) > 0;
-}
-
-static void fold_bytes(void *partials, const counted *c, const aggregate *a, const block *k, uint64_t input) {
-  bytes_partial *states = partials;
-  assert(a->column >= 0);
-  for (int64_t i = 0; i < c->n; i++) {
-    bytes_partial *s = &states[c->entry[i]];
-    bytes x = column_bytes(&k->b->columns[a->column], k->row + (c->offset ? c->offset[i] : i));
-    if (replaces(a->function, x, s)) *s = (bytes_partial){(uint64_t)c->ts[i] + 1, input, x.data, x.length};
-  }
-}
-
-/* Copies the strings that the block's entries refer to, unless they are copies already. */
-static bool settle_bytes(void *partials, slice_copy *copies, const block *k) {
-  bytes_partial *states = partials;
-  for (int64_t i = 0; i < k->rows; i++) {
-    bytes_partial *s = &states[k->entry[i]];
-    slice_copy *copy = &copies[k->entry[i]];
-    if (!s->when || (copy->data && s->data == copy->data)) continue;
-    if (!memory_grow((void **)&copy->data, &copy->capacity, s->length + 1, 1)) return false;
-    if (s->length) memcpy(copy->data, s->data, (size_t)s->length);
-    s->data = copy->data;
-  }
-  return true;
-}
-
-static bool fold_aggregate(slice *s, int32_t which, block *k, bool settle) {
+static bool fold_aggregate(slice *s, int32_t which, row_block *k, bool settle) {
   const aggregate *a = &s->functions->each[which];
-  void *partials = s->columns[which];
-  counted c;
-  select_rows(a, k, &c);
-  if (s->kinds[which]->is_bytes) {
-    fold_bytes(partials, &c, a, k, s->input);
-    return !settle || settle_bytes(partials, s->copies[which], k);
-  }
-  if (a->function == PS_COUNT) {
-    fold_count(partials, &c);
-    return true;
-  }
-  assert(c.bits && "all other functions have a column");
-  if (a->function == PS_SUM || a->function == PS_AVG) {
-    if (type_is_float(a->type)) return fold_float(partials, &c);
-    fold_integer(partials, &c, type_is_unsigned(a->type));
-  } else if (a->function == PS_FIRST) {
-    fold_first(partials, &c, s->input, k->fresh);
-  } else if (a->function == PS_LAST) {
-    fold_last(partials, &c, s->input);
-  } else {
-    fold_least(partials, &c, a->type, a->function == PS_MAX ? UINT64_MAX : 0);
-  }
-  return true;
+  kernel_store none = {0}; /* strings stay in the batch, and wide sums are not counted here */
+  counted_rows c = row_block_count(a, k);
+  kernel_target to = {.a = a, .states = s->columns[which], .store = &none};
+  if (a->kernel->fold(&to, &c) != PS_OK) return false;
+  return !settle || !a->kernel->settle || a->kernel->settle(s->columns[which], s->copies[which], &k->all);
 }
 
 bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, bool settle) {
-  block k; /* not cleared: most slices are far shorter than a block */
+  row_block k;
   k.b = b;
+  k.input = s->input;
   for (k.row = from; k.row < to; k.row += k.rows) {
-    k.rows = to - k.row < BLOCK ? to - k.row : BLOCK;
+    k.rows = to - k.row < ROW_BLOCK ? to - k.row : ROW_BLOCK;
+    k.ts = column_integers(&b->columns[0], k.row);
     if (!reserve(s, s->n + k.rows)) return false;
     find_entries(s, numbers + k.row, &k);
     for (int32_t a = 0; a < s->functions->n; a++) {
@@ -362,30 +188,8 @@ int64_t slice_find_first(slice *s, const uint32_t *numbers, int64_t n, uint16_t 
 
 /* ---- pack ---- */
 
-static int64_t bytes_total(const slice *s, int32_t a) {
-  const bytes_partial *states = s->columns[a];
-  int64_t total = 0;
-  for (int64_t i = 0; i < s->n; i++) total += states[i].length;
-  return total;
-}
-
-static bool any_wide(const float_state *states, int64_t n) {
-  bool any = false;
-  for (int64_t i = 0; i < n; i++) any |= states[i].wide != NULL;
-  return any;
-}
-
 static bool is_plain(const slice *s, int32_t a) {
-  if (!s->kinds[a]->sums || a >= PACKED_PLAIN_MAX) return false;
-  bool plain = true;
-  if (s->kinds[a]->owns) {
-    const float_state *f = s->columns[a];
-    for (int64_t i = 0; i < s->n; i++) plain &= (f[i].n == s->rows[i]) & (f[i].wide == NULL);
-  } else {
-    const integer_state *f = s->columns[a];
-    for (int64_t i = 0; i < s->n; i++) plain &= f[i].n == s->rows[i];
-  }
-  return plain;
+  return s->kinds[a]->sums && a < PACKED_PLAIN_MAX && s->kinds[a]->is_plain(s->columns[a], s->rows, s->n);
 }
 
 size_t packed_size(const aggregates *functions, const partial_kind *const *kinds, int64_t n, uint64_t plain) {
@@ -399,29 +203,9 @@ size_t slice_packed_size(const slice *s, uint64_t *plain) {
   *plain = 0;
   for (int32_t a = 0; a < s->functions->n; a++) {
     if (is_plain(s, a)) *plain |= UINT64_C(1) << a;
-    if (s->kinds[a]->is_bytes) strings += packed_round((size_t)bytes_total(s, a));
+    if (s->kinds[a]->is_bytes) strings += packed_round((size_t)s->kinds[a]->length(s->columns[a], s->n));
   }
   return packed_size(s->functions, s->kinds, s->n, *plain) + strings;
-}
-
-/* Copies the strings behind the columns. */
-static uint8_t *pack_bytes(bytes_partial *states, int64_t n, uint8_t *to) {
-  for (int64_t i = 0; i < n; i++) {
-    if (states[i].length) memcpy(to, states[i].data, (size_t)states[i].length);
-    states[i].data = to;
-    to += states[i].length;
-  }
-  return to;
-}
-
-static void pack_plain(const slice *s, int32_t a, int128 *to) {
-  const integer_state *integers = s->columns[a];
-  const float_state *floats = s->columns[a];
-  if (s->kinds[a]->owns) {
-    for (int64_t i = 0; i < s->n; i++) to[i] = floats[i].narrow;
-  } else {
-    for (int64_t i = 0; i < s->n; i++) to[i] = integers[i].sum;
-  }
 }
 
 void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
@@ -434,16 +218,16 @@ void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
   for (int32_t a = 0; a < s->functions->n; a++) {
     partial_list list = packed_next(&p, s->kinds[a], a, &at);
     if (list.plain) {
-      pack_plain(s, a, list.partials);
+      s->kinds[a]->pack_plain(s->columns[a], s->n, list.partials);
     } else if (s->kinds[a]->size) {
       memcpy(list.partials, s->columns[a], (size_t)s->n * s->kinds[a]->size);
-      if (s->kinds[a]->owns) *owns |= any_wide(list.partials, s->n);
+      if (s->kinds[a]->owns) *owns |= s->kinds[a]->holds(list.partials, s->n);
     }
   }
-  uint8_t *again = p.columns;
+  uint8_t *again = p.columns; /* strings lie behind the columns */
   for (int32_t a = 0; a < s->functions->n; a++) {
     partial_list list = packed_next(&p, s->kinds[a], a, &again);
-    if (s->kinds[a]->is_bytes) at = pack_bytes(list.partials, s->n, at);
+    if (s->kinds[a]->is_bytes) at = s->kinds[a]->pack(list.partials, s->n, at);
   }
 }
 

@@ -18,11 +18,6 @@
 #include "aggregates/partial.h"
 
 typedef struct {
-  uint8_t *data;
-  int64_t capacity;
-} slice_copy;
-
-typedef struct {
   const aggregates *functions;
   const partial_kind **kinds; /* of each aggregate */
   uint64_t input;             /* PARTIAL_INPUT + its number */
@@ -30,7 +25,7 @@ typedef struct {
   uint32_t *keys;
   int64_t *rows;
   void **columns;
-  slice_copy **copies; /* of each string aggregate: the strings that are not in a batch at hand */
+  string_copy **copies; /* of each string aggregate: the strings that are not in a batch at hand */
   uint64_t *slot;
   uint32_t generation; /* which slice of the input this is, but for the width */
   int64_t slot_capacity;

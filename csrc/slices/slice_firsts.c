@@ -3,10 +3,7 @@
 
 bool slice_firsts_suit(const aggregates *functions, const partial_kind *const *kinds) {
   bool suit = functions->n > 0;
-  for (int32_t a = 0; a < functions->n; a++) {
-    const aggregate *f = &functions->each[a];
-    suit &= f->function == PS_FIRST && f->mask < 0 && !kinds[a]->is_bytes;
-  }
+  for (int32_t a = 0; a < functions->n; a++) suit &= kinds[a]->pick && functions->each[a].mask < 0;
   return suit;
 }
 
@@ -27,11 +24,10 @@ int64_t slice_firsts_pack(slice *s, const batch *b, const uint32_t *numbers, int
   memcpy(p.keys, s->keys, (size_t)n * sizeof *p.keys);
   memcpy(p.rows, s->rows, (size_t)n * sizeof *p.rows);
   uint8_t *at = p.columns;
-  const int64_t *ts = (const int64_t *)b->columns[0].values + b->columns[0].first + from;
+  const int64_t *ts = column_integers(&b->columns[0], from);
   for (int32_t a = 0; a < s->functions->n; a++) {
     const uint64_t *bits = column_widen(&b->columns[s->functions->each[a].column], from, to - from, room);
-    placed_partial *states = packed_next(&p, s->kinds[a], a, &at).partials;
-    for (int64_t i = 0; i < n; i++) states[i] = (placed_partial){(uint64_t)ts[row[i]] + 1, s->input, bits[row[i]]};
+    s->kinds[a]->pick(row, n, ts, bits, s->input, packed_next(&p, s->kinds[a], a, &at).partials);
   }
   return n;
 }

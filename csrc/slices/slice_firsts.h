@@ -10,7 +10,7 @@
 #include "slices/slice.h"
 
 /* Of how many rows, at most. */
-#define SLICE_FIRSTS_ROWS_MAX SIZED(1024, 2)
+#define SLICE_FIRSTS_ROWS_MAX ROW_BLOCK
 
 /* Whether it can be done for these functions. */
 bool slice_firsts_suit(const aggregates *functions, const partial_kind *const *kinds);

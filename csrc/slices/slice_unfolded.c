@@ -22,22 +22,6 @@ size_t slice_unfolded_size(const aggregates *functions, const partial_kind *cons
   return size;
 }
 
-static bool pack_floats(const uint64_t *bits, int64_t n, int128 *to) {
-  bool ok = true;
-  for (int64_t i = 0; i < n; i++) {
-    bool narrow = exact_sum_units(bits[i], &to[i]);
-    if (__builtin_expect(!narrow, 0)) {
-      to[i] = 0;
-      ok &= bits[i] << 1 == 0; /* zero, of either sign */
-    }
-  }
-  return ok;
-}
-
-static void pack_integers(const uint64_t *bits, int64_t n, bool is_unsigned, int128 *to) {
-  for (int64_t i = 0; i < n; i++) to[i] = is_unsigned ? (int128)bits[i] : (int128)(int64_t)bits[i];
-}
-
 static bool pack_sums(const aggregate *a, const batch *b, int64_t from, int64_t n, int128 *to) {
   const column *c = &b->columns[a->column];
   uint64_t room[BLOCK];
@@ -45,11 +29,7 @@ static bool pack_sums(const aggregate *a, const batch *b, int64_t from, int64_t 
   for (int64_t row = 0; row < n; row += BLOCK) {
     int64_t rows = n - row < BLOCK ? n - row : BLOCK;
     const uint64_t *bits = column_widen(c, from + row, rows, room);
-    if (!type_is_float(a->type)) {
-      pack_integers(bits, rows, type_is_unsigned(a->type), to + row);
-    } else if (!pack_floats(bits, rows, to + row)) {
-      return false;
-    }
+    if (!a->kernel->unfold(a, bits, rows, to + row)) return false;
   }
   return true;
 }

@@ -59,23 +59,16 @@ void slide_free(slide *s) {
   key_order_free(&s->key_order);
 }
 
-static bool resize(void **array, int64_t from, int64_t to, size_t element) {
-  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
-  if (!bigger) return false;
-  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
-  *array = bigger;
-  return true;
-}
-
 bool slide_expect(slide *s, int64_t limit) {
   if (limit <= s->capacity) return true;
   if (limit < 2 * s->capacity) limit = 2 * s->capacity; /* keys may come one at a time */
-  bool ok = key_order_expect(&s->key_order, limit) && resize((void **)&s->rows, s->capacity, limit, sizeof *s->rows) &&
-            resize((void **)&s->came, s->capacity, limit + 1, sizeof *s->came); /* rows_enter writes one too many */
+  bool ok =
+      key_order_expect(&s->key_order, limit) && memory_extend((void **)&s->rows, s->capacity, limit, sizeof *s->rows) &&
+      memory_extend((void **)&s->came, s->capacity, limit + 1, sizeof *s->came); /* rows_enter writes one too many */
   for (int32_t a = 0; ok && a < s->functions->n; a++) {
     size_t size = s->kinds[a]->size;
-    if (size) ok = resize(&s->totals[a].total, s->capacity, limit, size);
-    if (ok && s->kinds[a]->stacked) ok = resize(&s->totals[a].front, s->capacity, limit, size);
+    if (size) ok = memory_extend(&s->totals[a].total, s->capacity, limit, size);
+    if (ok && s->kinds[a]->stacked) ok = memory_extend(&s->totals[a].front, s->capacity, limit, size);
   }
   if (ok) s->capacity = limit;
   return ok;

@@ -1,0 +1,50 @@
+/* kernel.c - see kernel.h. */
+#include "aggregates/kernel.h"
+
+#include "aggregates/state_bytes.h"
+#include "columns/utf8.h"
+
+static const kernel *const of_integers[PS_FUNCTIONS] = {
+    [PS_COUNT] = &kernel_count, [PS_SUM] = &kernel_sum_integers, [PS_AVG] = &kernel_avg_integers,
+    [PS_MIN] = &kernel_min,     [PS_MAX] = &kernel_max,          [PS_FIRST] = &kernel_first,
+    [PS_LAST] = &kernel_last,   [PS_UDF] = &kernel_udf,          [PS_NATIVE] = &kernel_native};
+
+static const kernel *const of_floats[PS_FUNCTIONS] = {[PS_SUM] = &kernel_sum_floats, [PS_AVG] = &kernel_avg_floats,
+                                                      [PS_MIN] = &kernel_min,        [PS_MAX] = &kernel_max,
+                                                      [PS_FIRST] = &kernel_first,    [PS_LAST] = &kernel_last};
+
+static const kernel *const of_bytes[PS_FUNCTIONS] = {[PS_MIN] = &kernel_min_bytes,
+                                                     [PS_MAX] = &kernel_max_bytes,
+                                                     [PS_FIRST] = &kernel_first_bytes,
+                                                     [PS_LAST] = &kernel_last_bytes};
+
+const kernel *kernel_of(ps_function function, ps_type type, bool masked) {
+  if (function == PS_COUNT && !masked) return &kernel_count_rows;
+  if (type_is_bytes(type)) return of_bytes[function];
+  return type_is_float(type) ? of_floats[function] : of_integers[function];
+}
+
+bool kernel_refuse(const kernel_input *in, int64_t row, ps_partial_fault what) {
+  *in->fault = (ps_fault){.row = row, .aggregate = in->number, .code = (int32_t)what};
+  return false;
+}
+
+bool kernel_check_counts(const aggregate *a, const kernel_input *in) {
+  (void)a;
+  for (int64_t row = 0; row < in->n; row++) {
+    int64_t n = input_integer(in, in->from, row);
+    if (n < 0 || n > input_integer(in, in->rows, row)) return kernel_refuse(in, row, PS_BAD_COUNT);
+  }
+  return true;
+}
+
+bool kernel_check_values(const aggregate *a, const kernel_input *in) {
+  const column *c = &in->b->columns[in->from];
+  if (!in->packed || (a->is_bytes && !a->is_text)) return true;
+  for (int64_t row = 0; row < in->n; row++) {
+    if (column_is_null(c, row)) continue;
+    bool ok = a->is_text ? utf8_is_valid(column_bytes(c, row)) : value_in_range(column_bits(c, row), a->type);
+    if (!ok) return kernel_refuse(in, row, PS_BAD_VALUE);
+  }
+  return true;
+}
