@@ -15,7 +15,7 @@
    W-Hive. Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 15 /* raised with every change of a declaration; pystream/_native refuses another number */
+#define PS_ABI 16 /* raised with every change of a declaration; pystream/_native refuses another number */
 
 typedef enum {
   PS_OK = 0,
@@ -112,8 +112,11 @@ typedef struct {
   int32_t keys;
   int32_t aggregates;
   const ps_aggregate *aggregate;
-  const uint8_t *text; /* by column: whether its strings are UTF-8; NULL: none. Checked in snapshots and partials */
+  const int32_t *strings; /* by column: see below; NULL: any bytes. Checked in snapshots and partials */
 } ps_query;
+
+/* What the strings of a column are: any bytes, UTF-8, or, from 0 on, n bytes each. */
+enum { PS_ANY_BYTES = -1, PS_UTF8 = -2 };
 
 /* What went wrong, in numbers; Python makes the message. */
 typedef struct {
@@ -392,7 +395,7 @@ typedef enum {
   PS_BAD_ROWS,  /* below 1, or too many */
   PS_BAD_COUNT, /* below 0, or more than there are rows */
   PS_BAD_SUM,   /* not the bytes of a sum, or a sum impossible for its number of values */
-  PS_BAD_VALUE, /* no value of its column: out of range, or text that is not UTF-8 */
+  PS_BAD_VALUE, /* no value of its column: out of range, not UTF-8, or of another length */
   PS_BAD_PLACE, /* a value without timestamp, stream and position, or a timestamp outside the slice */
   PS_BAD_PACK   /* not what packing produces, or of other keys */
 } ps_partial_fault;

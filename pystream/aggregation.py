@@ -121,12 +121,12 @@ def results(
         with Operator(query, n, schema, design_for(design, query), ahead, threads) as op:
             try:
                 op.engine.handle.bulk(BULK_ROWS)
-                yield op.schema, _run(op, meeting, -(-ahead // 2))
+                yield op.schema, _run(op, readers, meeting, -(-ahead // 2))
             finally:
                 op.engine.handle.cancel()
     finally:
         meeting.begin.put(None)
-        _end(readers)
+        _end(readers, meeting)
 
 
 def _ahead(readers: list[_Reader], inputs: int) -> int:
@@ -184,12 +184,19 @@ class _Meeting:
     def __init__(self) -> None:
         self.opened: SimpleQueue[None] = SimpleQueue()  # one for each reader that knows its schemas, or has failed
         self.begin: SimpleQueue[tuple[Engine, int] | None] = SimpleQueue()  # the engine, rows per piece; None: over
-        self.errors: list[BaseException] = []  # of readers, the cause of the others first
+        self.errors: list[tuple[int, BaseException]] = []  # inputs and what they failed with, the first to fail first
+        self.until: float | None = None  # how long readers are waited for at the end
 
-    def raise_error(self) -> None:
-        """What made a reader fail, if one has."""
-        for error in self.errors:
-            raise error
+    def raise_error(self, readers: list[_Reader]) -> None:
+        """What made an input fail, if one has. Of several that fail together it is the lowest, whoever came first."""
+        if not self.errors:
+            return
+        self.begin.put(None)
+        _end(readers, self)
+        first, *others = self.errors
+        own = [each for each in others if not isinstance(each[1], ClosedError)]  # not those that cancel() has ended
+        causes = [first, *own]
+        raise min(causes, key=lambda each: each[0])[1]
 
 
 class _Reader(threading.Thread):
@@ -200,51 +207,57 @@ class _Reader(threading.Thread):
         self.sources = sources
         self._meeting = meeting
         self._engine: Engine | None = None
+        self._at = sources[0].index
 
     def run(self) -> None:
         try:
             self._read()
         except BaseException as error:  # noqa: BLE001 - whatever the user's iterator raises is raised by aggregate()
-            self._meeting.errors.append(error)
+            self._meeting.errors.append((self._at, error))
             self._meeting.opened.put(None)
             if self._engine is not None:
                 self._engine.handle.cancel()
 
     def _read(self) -> None:
         for source in self.sources:
+            self._at = source.index
             source.open()
         self._meeting.opened.put(None)
         start = self._meeting.begin.get()
         self._meeting.begin.put(start)  # the others wait for it, too
         if start is not None:
             self._engine, piece_rows = start
-            feed(self._engine, {source.index: source.parts() for source in self.sources}, piece_rows)
+            feed(self._engine, {source.index: source.parts() for source in self.sources}, piece_rows, self._go_to)
+
+    def _go_to(self, input: int) -> None:
+        self._at = input
 
 
 def _common_schema(query: Query, readers: list[_Reader], meeting: _Meeting) -> pa.Schema | None:
-    """The schema of all inputs together; None when no input has one. The first that fails ends the wait for others."""
+    """The schema of all inputs together; None when no input has one. One that fails ends the wait for others."""
     for _ in readers:
         meeting.opened.get()
-        meeting.raise_error()
+        meeting.raise_error(readers)
     sources = sorted((s for reader in readers for s in reader.sources), key=lambda s: s.index)
     schemas = {source.index: source.schema for source in sources if source.schema is not None}
     return common_schema(query, schemas) if schemas else None
 
 
-def _run(op: Operator, meeting: _Meeting, piece_rows: int) -> Iterator[pa.RecordBatch]:
+def _run(op: Operator, readers: list[_Reader], meeting: _Meeting, piece_rows: int) -> Iterator[pa.RecordBatch]:
     meeting.begin.put((op.engine, piece_rows))
     try:
         yield from op
     except ClosedError:
-        meeting.raise_error()
+        meeting.raise_error(readers)
         raise
 
 
-def _end(readers: list[_Reader]) -> None:
-    until = time.monotonic() + PATIENCE_S
+def _end(readers: list[_Reader], meeting: _Meeting) -> None:
+    if meeting.until is None:
+        meeting.until = time.monotonic() + PATIENCE_S
     for reader in readers:
         if reader.ident is not None:
-            reader.join(max(until - time.monotonic(), 0))
+            reader.join(max(meeting.until - time.monotonic(), 0))
 
 
 def _empty(query: Query) -> pa.Schema:

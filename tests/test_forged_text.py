@@ -99,6 +99,38 @@ def test_binary_columns_may_have_any_bytes(design):
         assert out.to_pydict() == {"ts": [0], "b": [BAD], "least": [BAD]}
 
 
+FIXED = pa.schema([("ts", pa.int64()), ("k", pa.binary(4)), ("s", pa.binary(4))])
+FREE = pa.schema([("ts", pa.int64()), ("k", pa.binary()), ("s", pa.binary())])
+
+
+@pytest.mark.parametrize("pending", [False, True], ids=["in windows", "pending"])
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("aggregates", [{"least": ps.min("s")}, {"first": ps.first("s")}], ids=["least", "first"])
+def test_strings_of_fixed_size_have_it(aggregates, design, pending, nothing_left):
+    """A snapshot of strings of any length that says that theirs is fixed."""
+    query = ps.Query(ps.Window(10), "k", aggregates)
+    if design not in designs_for(query):
+        return
+
+    def goes_on(key: bytes, value: bytes) -> list[dict[str, object]]:
+        with ps.Operator(query, 2, FREE, design=design) as op:
+            op.add(0, pa.record_batch({"ts": [1, 2, 5], "k": [key] * 3, "s": [value] * 3}, schema=FREE))
+            if not pending:
+                op.heartbeat(1, 4)
+                op.poll()
+            saved = snapshot.from_bytes(op.snapshot())
+        saved.schema = FIXED
+        with ps.Operator.restore(query, snapshot.to_bytes(saved), design=design) as op:
+            op.close(0)
+            op.close(1)
+            return pa.Table.from_batches(op).to_pylist()
+
+    assert goes_on(b"k\0\0k", b"s\0\0s") == [{"ts": 0, "k": b"k\0\0k", next(iter(aggregates)): b"s\0\0s"}]
+    for key, value in [(b"k\0k", b"four"), (b"k\0\0\0k", b"four"), (b"four", b""), (b"four", b"value")]:
+        with pytest.raises(ps.SnapshotError, match=r"the snapshot is damaged: (window|slice|input)"):
+            goes_on(key, value)
+
+
 ALL = ps.Query(ps.Window(10), "k", ORDERED | UNORDERED)
 
 
@@ -133,6 +165,25 @@ def test_values_of_parcels_are_values_of_their_column():
         combine.take(sealed(body[:at] + (77 + 256).to_bytes(8, "little") + body[at + 8 :]))
         with pytest.raises(ps.PartialError, match=f"__{which}_value is not a value of its column"):
             list(combine.finish())
+
+
+def test_values_of_parcels_have_their_fixed_size():
+    query = ps.Query(ps.Window(10), None, {"least": ps.min("s"), "first": ps.first("s")})
+
+    def joined(value: bytes) -> list[dict[str, object]]:
+        fold = PackedFold(query, FREE, position="ts")
+        ((_, parcel),) = [
+            *fold.add(pa.record_batch({"ts": [1], "k": [None], "s": [value]}, schema=FREE)),
+            *fold.finish(),
+        ]
+        combine = PackedCombine(query, FIXED, position="ts")
+        combine.take(parcel)
+        return pa.Table.from_batches(combine.finish()).to_pylist()
+
+    assert joined(b"four") == [{"ts": 0, "least": b"four", "first": b"four"}]
+    for value in (b"", b"val", b"value"):
+        with pytest.raises(ps.PartialError, match="__0_value is not a value of its column"):
+            joined(value)
 
 
 @pytest.mark.parametrize("name", ["k", "__0_value", "__2_value"])

@@ -483,6 +483,9 @@ def test_no_thread_runs_on_while_python_is_taken_down(run_python):
         import pystream as ps
         query = ps.Query(ps.Window(10), None, {{"n": ps.count()}})
         ops = [ps.Operator(query, 1, [("ts", "int64")]) for _ in range(5)]
+        for _ in patience():  # a thread is known by its name, which it gives itself once it runs
+            if core_threads():
+                break
         print(core_threads() > 0)
         """,
     )

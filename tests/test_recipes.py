@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import runpy
 import subprocess
 import sys
@@ -47,6 +48,21 @@ def test_the_list():
     for name, source in RECIPES.items():
         assert f"{name} " in shown
         assert source.startswith('"""')
+
+
+def test_what_a_recipe_needs_is_said():
+    """A name that neither Python nor pystream brings is a package that a user may not have."""
+    at_hand = {*sys.stdlib_module_names, "pystream", "pyarrow", "numpy"}
+    for name, source in RECIPES.items():
+        tree = ast.parse(source)
+        plain = [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]
+        plain += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        needs = {each.split(".")[0] for each in plain} - at_hand
+        says = (ast.get_docstring(tree) or "").splitlines()[-1].startswith("Needs: pip install ")
+        assert says == bool(needs), f"{name} needs {needs}"
+    shown = " ".join(invoke().stdout.split())
+    assert "Needs: pip install polars" in shown
+    assert 'Needs: pip install "pystream-core[spark]"' in shown
 
 
 def test_one_of_them_runs_from_a_pipe():

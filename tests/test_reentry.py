@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pyarrow as pa
 import pytest
@@ -217,6 +218,26 @@ def test_an_input_that_fails_does_not_wait_for_one_that_sends_nothing(inputs):
 def test_an_input_that_fails_with_an_error_of_ours():
     """It is not taken for what the readers get when the operator has ended."""
     assert run(PRELUDE + "told([waits(), fails(ps.ClosedError('mine'))])") == "ClosedError mine\n"
+
+
+@pytest.mark.parametrize("rows", [0, 1], ids=["before the first rows", "after them"])
+def test_of_inputs_that_fail_together_the_lowest_is_named(rows):
+    """Whichever fails first: the threads decide that."""
+    one, raised = pa.record_batch({"ts": [1]}), threading.Event()
+
+    def fails(input: int, *after: threading.Event):
+        yield from [one] * rows
+        for event in after:
+            assert event.wait(60)
+        time.sleep(0.1 * len(after))  # the other one is told already
+        raised.set()
+        raise OSError(f"of input {input}")
+
+    query = ps.Query(ps.Window(1), None, {"n": ps.count()})
+    with pytest.raises(OSError, match="of input 1"):
+        ps.aggregate(query, [[one], fails(1, raised), fails(2)])
+    with pytest.raises(OSError, match="of input 0"):
+        ps.aggregate(query, [fails(0), fails(1, raised), [one]])
 
 
 def test_ctrl_c_while_no_input_sends_anything():

@@ -17,7 +17,7 @@ static bool aggregate_init(aggregates *all, const ps_query *query) {
                    .offset = all->state_size,
                    .size = k->state_size,
                    .is_bytes = type_is_bytes(type),
-                   .is_text = type_is_bytes(type) && query->text && query->text[from->column]};
+                   .strings = type_is_bytes(type) && query->strings ? query->strings[from->column] : PS_ANY_BYTES};
   if (k == &kernel_native) {
     a->native = native_udf_new(from->native);
     if (!a->native) return false;

@@ -17,7 +17,7 @@ struct aggregate {
   int64_t offset;     /* of this aggregate's state in the window's block */
   size_t size;        /* of that state */
   bool is_bytes;      /* its output column is a string */
-  bool is_text;       /* the column is UTF-8 */
+  int32_t strings;    /* of the column: see ps_query */
   native_udf *native; /* PS_NATIVE only; owned */
 };
 

@@ -127,8 +127,10 @@ static ps_code least_import(const kernel_target *t, const kernel_input *in) {
   uint64_t flip = flip_of(t->a);
   for (int64_t i = 0; i < in->n; i++) {
     if (column_is_null(c, in->row + i)) continue;
-    least *s = &states[in->entry[i]], x = {word_of(column_bits(c, in->row + i), t->a->type, flip), 1};
-    *s = least_of(&x, s);
+    least *s = &states[in->entry[i]];
+    uint64_t word = word_of(column_bits(c, in->row + i), t->a->type, flip);
+    if (!s->present || word < s->word) s->word = word;
+    s->present = 1;
   }
   return PS_OK;
 }

@@ -156,18 +156,23 @@ typedef struct {
   uint64_t bits;
 } placed_entry;
 
-static ps_code entry_fold(const kernel_target *t, const counted_rows *c) {
+/* `at` is c->at; whether it is NULL is known where this is called. */
+static inline ps_code fold_placed(const kernel_target *t, const counted_rows *c, const uint16_t *at) {
   placed_entry *states = t->states;
   bool last = t->a->kernel->greatest;
-  assert(c->bits);
   for (int64_t i = 0; i < c->n; i++) {
     placed_entry *s = &states[c->entry[i]];
-    row_place place = place_of(c->block, counted_at(c, i));
+    row_place place = place_of(c->block, at ? at[i] : i);
     place_outcome outcome = place_compete(&s->place, &place, last);
     if (outcome == PLACE_REPLACED) s->bits = c->bits[i];
     if (outcome == PLACE_TWICE) return place_twice(t, c, i);
   }
   return PS_OK;
+}
+
+static ps_code entry_fold(const kernel_target *t, const counted_rows *c) {
+  assert(c->bits);
+  return c->at ? fold_placed(t, c, c->at) : fold_placed(t, c, NULL);
 }
 
 static bool entry_export(const kernel_output *o) {

@@ -40,10 +40,11 @@ bool kernel_check_counts(const aggregate *a, const kernel_input *in) {
 
 bool kernel_check_values(const aggregate *a, const kernel_input *in) {
   const column *c = &in->b->columns[in->from];
-  if (!in->packed || (a->is_bytes && !a->is_text)) return true;
+  if (!in->packed || (a->is_bytes && a->strings == PS_ANY_BYTES)) return true;
   for (int64_t row = 0; row < in->n; row++) {
     if (column_is_null(c, row)) continue;
-    bool ok = a->is_text ? utf8_is_valid(column_bytes(c, row)) : value_in_range(column_bits(c, row), a->type);
+    bool ok =
+        a->is_bytes ? string_fits(column_bytes(c, row), a->strings) : value_in_range(column_bits(c, row), a->type);
     if (!ok) return kernel_refuse(in, row, PS_BAD_VALUE);
   }
   return true;

@@ -84,7 +84,7 @@ static void string_read(const aggregate *a, void *state, state_reader *from) {
   s->any = true;
   s->length = (int64_t)length;
   state_get(from, s->data, s->length);
-  state_require(from, !a->is_text || utf8_is_valid(state_string(s)));
+  state_require(from, string_fits(state_string(s), a->strings));
 }
 
 /* ---- slices ---- */

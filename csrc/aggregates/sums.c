@@ -288,12 +288,11 @@ static ps_code float_fold(const kernel_target *t, const counted_rows *c) {
 /* Whether it enters or leaves is known where these are called, and whether slices are unfolded. */
 static inline bool float_move_one(float_state *to, const ps_exact_sum *from, int64_t n, bool leave) {
   int128 sum;
-  bool beyond = leave ? __builtin_sub_overflow(to->narrow, from->narrow, &sum)
-                      : __builtin_add_overflow(to->narrow, from->narrow, &sum);
-  if (!from->wide && !beyond) {
+  if (from->wide || (leave ? __builtin_sub_overflow(to->narrow, from->narrow, &sum)
+                           : __builtin_add_overflow(to->narrow, from->narrow, &sum))) {
+    if (!(leave ? exact_sum_subtract(to, from) : exact_sum_combine(to, from))) return false;
+  } else {
     to->narrow = sum;
-  } else if (!(leave ? exact_sum_subtract(to, from) : exact_sum_combine(to, from))) {
-    return false;
   }
   to->n += leave ? -n : n;
   if (leave && to->n == 0 && to->wide) exact_sum_clear(to);

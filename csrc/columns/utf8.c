@@ -45,6 +45,11 @@ bool utf8_is_valid(bytes x) {
   return true;
 }
 
+bool string_fits(bytes x, int32_t strings) {
+  if (strings == PS_UTF8) return utf8_is_valid(x);
+  return strings == PS_ANY_BYTES || x.length == strings;
+}
+
 /* ---- columns ---- */
 
 static int64_t offset_at(const ps_strings *s, int64_t i) {

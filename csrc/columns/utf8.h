@@ -10,3 +10,6 @@
 #include "columns/batch.h"
 
 bool utf8_is_valid(bytes x);
+
+/* Whether the string is one of a column whose strings are such: see ps_query. */
+bool string_fits(bytes x, int32_t strings);

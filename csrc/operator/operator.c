@@ -14,10 +14,10 @@
 static bool copy_types(ps_operator *op, const ps_query *query) {
   size_t size = (size_t)query->columns * sizeof *op->column_types;
   op->column_types = memory_new(size);
-  op->text = memory_new((size_t)query->columns);
-  if (!op->column_types || !op->text) return false;
+  op->strings = memory_new((size_t)query->columns * sizeof *op->strings);
+  if (!op->column_types || !op->strings) return false;
   memcpy(op->column_types, query->column_types, size);
-  if (query->text) memcpy(op->text, query->text, (size_t)query->columns);
+  for (int32_t i = 0; i < query->columns; i++) op->strings[i] = query->strings ? query->strings[i] : PS_ANY_BYTES;
   return true;
 }
 
@@ -77,7 +77,7 @@ static void unmake(ps_operator *op, made stage) {
   memory_free(op->input);
   aggregates_free(&op->functions);
   memory_free(op->column_types);
-  memory_free(op->text);
+  memory_free(op->strings);
   memory_free(op);
 }
 

@@ -86,7 +86,7 @@ struct ps_operator {
   int32_t columns;
   bool coalesces; /* small batches are copied: coalesce.h */
   ps_type *column_types;
-  uint8_t *text; /* by column: whether its strings are UTF-8 */
+  int32_t *strings; /* by column: see ps_query */
   aggregates functions;
   key_table key_table;
   key_forgetting forget;

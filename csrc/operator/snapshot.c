@@ -137,26 +137,28 @@ ps_code ps_operator_save_pending(ps_operator *op, int32_t which, struct ArrowArr
 
 /* Reads the string at *at. It ends with 00 00, and 00 FF is a zero byte; false: malformed. A zero byte is a character
    of its own, so text is UTF-8 if the pieces between zero bytes are. */
-static bool key_string(const uint8_t **at, const uint8_t *end, bool is_text) {
+static bool key_string(const uint8_t **at, const uint8_t *end, int32_t strings) {
   const uint8_t *piece = *at;
+  int64_t length = 0;
   while (end - *at >= 2) {
     bool zero = (*at)[0] == 0;
     uint8_t after = (*at)[1];
     if (zero && after != 0 && after != 0xff) return false;
-    if (zero && is_text && !utf8_is_valid((bytes){piece, *at - piece})) return false;
+    if (zero && strings == PS_UTF8 && !utf8_is_valid((bytes){piece, *at - piece})) return false;
     *at += zero ? 2 : 1;
     if (zero) piece = *at;
-    if (zero && after == 0) return true;
+    if (zero && after == 0) return strings < 0 || length == strings;
+    length++;
   }
   return false;
 }
 
 /* Reads one column of a key; false: malformed. */
-static bool key_column(const uint8_t **at, const uint8_t *end, ps_type type, bool is_text) {
+static bool key_column(const uint8_t **at, const uint8_t *end, ps_type type, int32_t strings) {
   if (*at == end || **at > 1) return false;
   bool null = *(*at)++ == 1;
   if (null) return true;
-  if (type_is_bytes(type)) return key_string(at, end, is_text);
+  if (type_is_bytes(type)) return key_string(at, end, strings);
   if (end - *at < 8) return false;
   uint64_t bits = 0;
   for (int i = 0; i < 8; i++) bits = bits << 8 | *(*at)++;
@@ -166,7 +168,7 @@ static bool key_column(const uint8_t **at, const uint8_t *end, ps_type type, boo
 static bool key_is_right(const ps_operator *op, bytes k) {
   const uint8_t *at = k.data, *end = k.data + k.length;
   for (int32_t i = 1; i <= op->keys; i++) {
-    if (!key_column(&at, end, op->column_types[i], op->text[i])) return false;
+    if (!key_column(&at, end, op->column_types[i], op->strings[i])) return false;
   }
   return at == end;
 }

@@ -24,6 +24,7 @@ void pane_window_show(const pane_plan *plan, pane *node, slide_slice *to) {
   to->keys = p.keys;
   to->rows = p.rows;
   to->step = 1;
+  to->dense = p.dense;
   uint8_t *at = p.columns;
   for (int32_t a = 0; a < plan->functions->n; a++) to->partials[a] = packed_next(&p, plan->kinds[a], a, &at);
 }

@@ -62,9 +62,9 @@ void slide_free(slide *s) {
 bool slide_expect(slide *s, int64_t limit) {
   if (limit <= s->capacity) return true;
   if (limit < 2 * s->capacity) limit = 2 * s->capacity; /* keys may come one at a time */
-  bool ok =
-      key_order_expect(&s->key_order, limit) && memory_extend((void **)&s->rows, s->capacity, limit, sizeof *s->rows) &&
-      memory_extend((void **)&s->came, s->capacity, limit + 1, sizeof *s->came); /* rows_enter writes one too many */
+  bool ok = key_order_expect(&s->key_order, limit) &&
+            memory_extend((void **)&s->rows, s->capacity, limit, sizeof *s->rows) &&
+            memory_extend((void **)&s->came, s->capacity, limit, sizeof *s->came);
   for (int32_t a = 0; ok && a < s->functions->n; a++) {
     size_t size = s->kinds[a]->size;
     if (size) ok = memory_extend(&s->totals[a].total, s->capacity, limit, size);
@@ -76,49 +76,58 @@ bool slide_expect(slide *s, int64_t limit) {
 
 /* ---- tuples per key ---- */
 
-/* Gives how many keys came, which are in s->came then. No branch depends on a key. `unfolded` and, but for folds,
-   `step` are known where it is called. */
-static inline int64_t rows_enter_by(const slide *s, const slide_slice *v, bool unfolded, int64_t step) {
+/* How a slice's rows lie; known where the loops below are called, but for the step of folds. */
+typedef struct {
+  bool unfolded; /* there are none: one tuple each */
+  bool dense;    /* the i-th entry is of key number i, which has no tuples if its rows are 0 */
+  int64_t step;
+} rows_form;
+
+/* Gives how many keys came, which are in s->came then. As a rule there are none, or they are all. */
+static inline int64_t rows_enter_by(const slide *s, const slide_slice *v, rows_form form) {
   const uint32_t *keys = v->keys;
   const int64_t *own = v->rows;
   uint32_t *came = s->came;
   int64_t *rows = s->rows, n_came = 0;
   for (int64_t i = 0, n = v->n; i < n; i++) {
-    uint32_t k = came[n_came] = keys[i];
-    int64_t more = unfolded ? 1 : own[i * step];
-    n_came += (rows[k] == 0) & (more != 0);
+    uint32_t k = form.dense ? (uint32_t)i : keys[i];
+    int64_t more = form.unfolded ? 1 : own[i * form.step];
+    if (__builtin_expect(rows[k] == 0 && (!form.dense || more), 0)) came[n_came++] = k;
     rows[k] += more;
   }
   return n_came;
 }
 
 /* Whether a key went. */
-static inline bool rows_leave_by(const slide *s, const slide_slice *v, bool unfolded, int64_t step) {
+static inline bool rows_leave_by(const slide *s, const slide_slice *v, rows_form form) {
   const uint32_t *keys = v->keys;
   const int64_t *own = v->rows;
   int64_t *rows = s->rows;
   bool went = false;
   for (int64_t i = 0, n = v->n; i < n; i++) {
-    uint32_t k = keys[i];
-    int64_t fewer = unfolded ? 1 : own[i * step];
-    rows[k] -= fewer;
-    went |= (rows[k] == 0) & (fewer != 0);
+    uint32_t k = form.dense ? (uint32_t)i : keys[i];
+    int64_t fewer = form.unfolded ? 1 : own[i * form.step], left = rows[k] - fewer;
+    rows[k] = left;
+    if (!form.dense) went |= left == 0;
+    if (form.dense && __builtin_expect(left == 0, 0)) went |= fewer > 0; /* few keys have no tuples */
   }
   return went;
 }
 
 static bool rows_enter(slide *s, const slide_slice *v) {
-  int64_t came = !v->rows       ? rows_enter_by(s, v, true, 0)
-                 : v->step == 1 ? rows_enter_by(s, v, false, 1)
-                                : rows_enter_by(s, v, false, v->step);
+  int64_t came = !v->rows       ? rows_enter_by(s, v, (rows_form){.unfolded = true})
+                 : v->dense     ? rows_enter_by(s, v, (rows_form){.dense = true, .step = 1})
+                 : v->step == 1 ? rows_enter_by(s, v, (rows_form){.step = 1})
+                                : rows_enter_by(s, v, (rows_form){.step = v->step});
   s->changed |= came > 0;
   return key_order_list(&s->key_order, s->came, came); /* all others are listed */
 }
 
 static void rows_leave(slide *s, const slide_slice *v) {
-  s->changed |= !v->rows       ? rows_leave_by(s, v, true, 0)
-                : v->step == 1 ? rows_leave_by(s, v, false, 1)
-                               : rows_leave_by(s, v, false, v->step);
+  s->changed |= !v->rows       ? rows_leave_by(s, v, (rows_form){.unfolded = true})
+                : v->dense     ? rows_leave_by(s, v, (rows_form){.dense = true, .step = 1})
+                : v->step == 1 ? rows_leave_by(s, v, (rows_form){.step = 1})
+                               : rows_leave_by(s, v, (rows_form){.step = v->step});
 }
 
 /* ---- slices ---- */

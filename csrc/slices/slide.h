@@ -29,8 +29,9 @@ typedef struct {
   int64_t n;              /* entries: keys, each once; unfolded: tuples */
   int64_t limit;          /* above all its key numbers */
   const uint32_t *keys;   /* their numbers */
-  const int64_t *rows;    /* tuples of each; 0: the key is not in the slice; NULL: unfolded, one each */
+  const int64_t *rows;    /* tuples of each; NULL: unfolded, one each */
   int64_t step;           /* from one element of `rows` to the next */
+  bool dense;             /* keys are 0, 1, 2, ...; those whose rows are 0 are not in the slice */
   partial_list *partials; /* of each aggregate; the array is the slide's, its elements the driver's to write */
 } slide_slice;
 

@@ -41,7 +41,7 @@ class Engine:
         self.handle = _native.OperatorHandle(
             plan.window,
             plan.column_types,
-            plan.column_text,
+            plan.column_strings,
             len(query.key),
             plan.aggregates,
             inputs,

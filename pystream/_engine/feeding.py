@@ -9,7 +9,7 @@ import pyarrow as pa
 from pystream import _native
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pystream._engine.engine import Engine
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 Part = tuple[pa.RecordBatch, int]
 
 
-def feed(engine: Engine, inputs: dict[int, Iterator[Part]], rows: int) -> None:
+def feed(engine: Engine, inputs: dict[int, Iterator[Part]], rows: int, go_to: Callable[[int], None]) -> None:
     """Add all parts of these inputs in pieces of `rows` rows, waiting for room, and close the inputs.
 
-    The next piece is always one of the input that is furthest behind in time. User objects: one input only.
+    The next piece is always one of the input that is furthest behind in time; `go_to` is told which one an error is of.
+    User objects: one input only.
     """
     if engine.plan.udfs:
         _feed_objects(engine, inputs, rows)
@@ -31,9 +32,11 @@ def feed(engine: Engine, inputs: dict[int, Iterator[Part]], rows: int) -> None:
         left = len(inputs)
         while left:
             for i in ready:
+                go_to(i)
                 left -= not _give(engine, feed, i, inputs[i], first_row)
             ready = [feed.run(rows)] if left else []
     except _native.Fault as fault:
+        go_to(feed.at)
         raise engine.error(fault, feed.at, first_row[feed.at]) from None
     finally:
         feed.end()

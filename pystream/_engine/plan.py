@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
+from pystream import _native
 from pystream._engine.time_text import time_text
 from pystream._inputs.column_checks import aligned, checked_column, first_null, is_text, sound, stored, typed
 from pystream._inputs.column_names import missing_column
@@ -69,6 +70,13 @@ def storage(type: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_fixed_size_binary(type) else _READ_AS.get(type, type)
 
 
+def _fixed_size(type: pa.DataType) -> int | None:
+    """How many bytes each value of a fixed-size binary type has."""
+    if isinstance(type, pa.BaseExtensionType):
+        return _fixed_size(type.storage_type)
+    return int(type.byte_width) if pa.types.is_fixed_size_binary(type) else None
+
+
 def _layout(type: pa.DataType) -> str | None:
     if pa.types.is_timestamp(type) or pa.types.is_duration(type) or pa.types.is_time64(type):
         return "I64"
@@ -106,6 +114,14 @@ class Column:
             )
         return layout
 
+    @cached_property
+    def strings(self) -> int:
+        """What its strings are, for C: UTF-8, any bytes, or so many of them."""
+        if is_text(self.storage):
+            return int(_native.UTF8)
+        size = _fixed_size(self.type)
+        return int(_native.ANY_BYTES) if size is None else size
+
 
 @dataclass(frozen=True)
 class AggregatePlan:
@@ -134,7 +150,7 @@ class Plan:
             self.aggregates.append(AggregatePlan("udf"))
         self._numbers = [str(i) for i in range(len(self.columns))]
         self.column_types = ["I64", *(c.layout for c in self.columns[1:])]
-        self.column_text = [is_text(c.storage) for c in self.columns]
+        self.column_strings = [c.strings for c in self.columns]
         self.out_schema = self._out_schema()
         self.wire_schema = self._wire_schema()
         self.journal_schema = JOURNAL if self.udfs else pa.schema([])
@@ -282,6 +298,8 @@ class Plan:
         for column, array in zip(self.columns, saved.columns, strict=True):
             if array.null_count and (column is self.columns[0] or column.where is not None):
                 raise SchemaError(f"column {column.name!r} has nulls")
+            if column.strings >= 0:
+                array.cast(pa.binary(column.strings))  # if each has that size
         types = [c.storage if is_text(c.storage) else _PLAIN[c.layout] for c in self.columns]
         types[0] = pa.int64()
         arrays = [array.cast(type) for array, type in zip(saved.columns, types, strict=True)]  # text: if it is UTF-8

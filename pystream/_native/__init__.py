@@ -14,7 +14,18 @@ The room at the bottom: it imports nothing of pystream but errors.
 from pystream._native.arrow import strings_sound
 from pystream._native.calls import Done
 from pystream._native.exact_sum import ExactSum
-from pystream._native.extension import ABI, DESIGNS, LEVELS_MAX, WAIT_MS, WINDOWS_MAX, ffi, lib, library_path
+from pystream._native.extension import (
+    ABI,
+    ANY_BYTES,
+    DESIGNS,
+    LEVELS_MAX,
+    UTF8,
+    WAIT_MS,
+    WINDOWS_MAX,
+    ffi,
+    lib,
+    library_path,
+)
 from pystream._native.faults import (
     LATE,
     PARTIAL_FAULTS,
@@ -33,12 +44,14 @@ from pystream._native.w_hive import WHiveHandle, Winset
 
 __all__ = [
     "ABI",
+    "ANY_BYTES",
     "DESIGNS",
     "LATE",
     "LEVELS_MAX",
     "PARTIAL_FAULTS",
     "SAVED_WINDOWS",
     "T_GATE_TUPLE",
+    "UTF8",
     "WAIT_MS",
     "WINDOWS_MAX",
     "Done",

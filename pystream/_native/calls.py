@@ -58,15 +58,15 @@ def struct_fields(struct: str, fill: Callable[[Any], None]) -> dict[str, int]:
 
 
 def query_struct(
-    window: tuple[int, int], column_types: list[str], text: list[bool], keys: int, aggregates: list[AggregatePlan]
+    window: tuple[int, int], column_types: list[str], strings: list[int], keys: int, aggregates: list[AggregatePlan]
 ) -> tuple[Any, list[Any]]:
     """A ps_query, and what must live as long as it: cffi keeps nothing alive that a struct points to."""
     types = ffi.new("ps_type[]", [TYPES[t] for t in column_types])
     alive: list[Any] = [types]
     each = ffi.new("ps_aggregate[]", [_aggregate(a, alive) for a in aggregates])
-    texts = ffi.new("uint8_t[]", text)
-    alive += [each, texts]
-    query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, texts))
+    rules = ffi.new("int32_t[]", strings)
+    alive += [each, rules]
+    query = ffi.new("ps_query *", (*window, len(column_types), types, keys, len(aggregates), each, rules))
     return query, alive
 
 

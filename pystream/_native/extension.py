@@ -12,7 +12,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 15
+ABI = 16
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -38,4 +38,20 @@ TYPES = {
     for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
 }
 
-__all__ = ["ABI", "DESIGNS", "FUNCTIONS", "LEVELS_MAX", "TYPES", "WAIT_MS", "WINDOWS_MAX", "ffi", "lib", "library_path"]
+#: What the strings of a column are, where it is not a number of bytes that all of them have.
+ANY_BYTES, UTF8 = lib.PS_ANY_BYTES, lib.PS_UTF8
+
+__all__ = [
+    "ABI",
+    "ANY_BYTES",
+    "DESIGNS",
+    "FUNCTIONS",
+    "LEVELS_MAX",
+    "TYPES",
+    "UTF8",
+    "WAIT_MS",
+    "WINDOWS_MAX",
+    "ffi",
+    "lib",
+    "library_path",
+]

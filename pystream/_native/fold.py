@@ -27,14 +27,14 @@ class FoldHandle:
         self,
         window: tuple[int, int],
         column_types: list[str],
-        text: list[bool],
+        strings: list[int],
         keys: int,
         aggregates: list[AggregatePlan],
         stream: int,
         position: int,
         start: int,
     ) -> None:
-        query, _alive = query_struct(window, column_types, text, keys, aggregates)
+        query, _alive = query_struct(window, column_types, strings, keys, aggregates)
         self._fold = new_object(lib.ps_fold_new, lib.ps_fold_free, "ps_fold", query, stream, position, start)
 
     def add_rows(self, rows: pa.RecordBatch, done: Done | None = None) -> None:

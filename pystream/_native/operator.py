@@ -61,7 +61,7 @@ class OperatorHandle:
         self,
         window: tuple[int, int],
         column_types: list[str],
-        text: list[bool],
+        strings: list[int],
         keys: int,
         aggregates: list[AggregatePlan],
         inputs: int,
@@ -70,7 +70,7 @@ class OperatorHandle:
         levels: int,
         max_pending: int,
     ) -> None:
-        query, _alive = query_struct(window, column_types, text, keys, aggregates)
+        query, _alive = query_struct(window, column_types, strings, keys, aggregates)
         arguments = (query, inputs, DESIGNS[design], threads, levels, max_pending)
         self.pointer = new_object(lib.ps_operator_new, lib.ps_operator_free, "ps_operator", *arguments)
         self._pid = os.getpid()

@@ -6,6 +6,7 @@ import ast
 from importlib import resources
 
 import click
+from rich.markup import escape
 
 from pystream.cli.console import stdout, table
 
@@ -25,7 +26,9 @@ def recipes(name: str | None) -> None:
     listing.add_column("recipe", no_wrap=True)
     listing.add_column("what it shows")
     for each, text in programs.items():
-        listing.add_row(each, (ast.get_docstring(ast.parse(text)) or "").splitlines()[0])
+        first, *others = (ast.get_docstring(ast.parse(text)) or "").splitlines()
+        needs = [line for line in others if line.startswith("Needs: ")]
+        listing.add_row(each, escape("\n".join([first, *needs])))
     console = stdout()
     console.print(listing)
     console.print("\n`pystream recipes NAME` shows one; each runs as it is.", markup=False)

@@ -94,8 +94,11 @@ class PartialColumns:
             columns.append("I64")
         stream, position = (numbers.get(name or "", -1) for name in self.order)
         keys = len(self.query.key)
-        text = self.plan.column_text + [False] * (len(columns) - len(self.plan.column_text))
-        return _native.FoldHandle(self.plan.window, columns, text, keys, self.plan.aggregates, stream, position, start)
+        known = self.plan.column_strings
+        strings = known + [_native.ANY_BYTES] * (len(columns) - len(known))
+        return _native.FoldHandle(
+            self.plan.window, columns, strings, keys, self.plan.aggregates, stream, position, start
+        )
 
     def first_start(self, begin: int) -> int:
         """The start of the first window that covers a slice; see csrc/windows/edges.h."""

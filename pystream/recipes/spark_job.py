@@ -1,4 +1,7 @@
-"""A Spark job with the same query: a DataFrame in, a DataFrame out, the same rows to the bit."""
+"""A Spark job with the same query: a DataFrame in, a DataFrame out, the same rows to the bit.
+
+Needs: pip install "pystream-core[spark]"
+"""
 
 from pyspark.sql import functions as f
 

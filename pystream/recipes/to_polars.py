@@ -1,4 +1,7 @@
-"""Polars in, Polars out: frames are inputs as they are, and a result becomes a frame without a copy."""
+"""Polars in, Polars out: frames are inputs as they are, and a result becomes a frame without a copy.
+
+Needs: pip install polars
+"""
 
 from datetime import datetime, timedelta
 
