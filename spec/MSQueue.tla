@@ -35,11 +35,8 @@
 (* atomic words; {node, tag} is one 64-bit word of a pool index and a tag  *)
 (* of 32 bits each.                                                        *)
 (*                                                                         *)
-(*   labels         C function        labels            C function         *)
-(*   enqueue_...    ms_queue_enqueue  peek_...          ms_queue_peek and  *)
-(*   dequeue_...    ms_queue_dequeue                    ms_queue_is_empty  *)
-(*   enqueue_*_top, enqueue_read_link                   take_node          *)
-(*   dequeue_*_top, dequeue_write_link                  give_node          *)
+(* One label per access to shared memory; which C function it stands for   *)
+(* is in README.md.                                                        *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 

@@ -35,17 +35,7 @@
 (*       thread looks at told and owes without it; the doorbell orders     *)
 (*       what it must not miss.  (In C: operator_ring.)                    *)
 (*                                                                         *)
-(*   label                          C function                             *)
-(*   call_begin                     ps_operator_heartbeat, _add, _close    *)
-(*   call_note                      promises_note, promises_kept;          *)
-(*                                    wake_marks_draw                      *)
-(*   call_end                       the same three                         *)
-(*   call_ring                      operator_ring                          *)
-(*   output_arm, output_sleep       work in worker.c                       *)
-(*   output_scan                    lowest in promises.c                   *)
-(*   output_try, output_tell        promises_tell                          *)
-(*   output_choose                  target in sliced.c                     *)
-(*   output_late                    none: seeded mistake                   *)
+(* Which C function a label stands for: README.md.                         *)
 (***************************************************************************)
 \* Seeded labels: output_late
 EXTENDS Integers, FiniteSets

@@ -45,15 +45,8 @@
 (*                                                                         *)
 (* Progress: `next` and `reclaim` are wait-free, `insert` is lock-free.    *)
 (*                                                                         *)
-(*   labels                                 C function                     *)
-(*   insert_enter, insert_read_front        reclaim_enter                  *)
-(*   insert_leave                           reclaim_leave                  *)
-(*   insert_search                          skip_list_search               *)
-(*   insert_set_next, _cas_next, _read_next skip_list_link                 *)
-(*   insert_publish                         t_gate_insert_node             *)
-(*   next_read_written, next_read_next      t_gate_get_next_ready_tuple    *)
-(*   next_count                             reclaim_count                  *)
-(*   reclaim_...; reclaim_free              reclaim_advance; slab_return   *)
+(* One label per access to shared memory; which C function it stands for   *)
+(* is in README.md.                                                        *)
 (***************************************************************************)
 EXTENDS Naturals, Integers, Sequences, FiniteSets
 

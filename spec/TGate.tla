@@ -63,15 +63,8 @@
 (* another one succeeded.  A get takes two reads, and two more for each      *)
 (* marker that it walks over; readers write nothing shared.                  *)
 (*                                                                           *)
-(*   label                                 C function                        *)
-(*   insert_search_next                    skip_list_search                  *)
-(*   insert_link_next, insert_link_cas     skip_list_link                    *)
-(*   insert_publish                        t_gate_insert_node, called by     *)
-(*                                         t_gate_insert_tuple,              *)
-(*                                         t_gate_heartbeat, t_gate_close    *)
-(*   next_read_written, next_read_next     t_gate_get_next_ready_tuple       *)
-(*   insert_lock, insert_unlock            none: a seeded spin lock          *)
-(*   next_peek_next, next_peek_written     none: the reads in printed order  *)
+(* One label per access to shared memory; which C function it stands for     *)
+(* is in README.md.                                                          *)
 (*****************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets, TLC, SkipList
 

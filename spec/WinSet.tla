@@ -28,11 +28,8 @@
 (* Progress: lock-free.  A call repeats only because another insert in     *)
 (*   its bucket succeeded; find never repeats.                             *)
 (*                                                                         *)
-(* One label per access to shared memory:                                  *)
-(*   find_read                  search in win_set.c                        *)
-(*   insert_cas                 win_set_find_or_insert                     *)
-(*   insert_lock insert_unlock  (a seeded spin lock, not in C)             *)
-(*   insert_front insert_next   (seeded bugs, not in C)                    *)
+(* One label per access to shared memory; which C function it stands for   *)
+(* is in README.md.                                                        *)
 (* The key and next of a new node are private until it is linked.          *)
 (***************************************************************************)
 \* Seeded labels: insert_front, insert_next

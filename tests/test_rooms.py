@@ -59,3 +59,21 @@ def test_file_names_are_unique():
     """Comments and traces name files without their rooms."""
     names = [path.name for path in CSRC.glob("*/*.[ch]")]
     assert len(names) == len(set(names))
+
+
+def test_the_picture_shows_what_uses_what():
+    """In csrc/README.md; base, which all use, is left out."""
+    picture = (CSRC / "README.md").read_text().split("```")[1]
+    shown: dict[str, set[str]] = {"base": set(), "columns": set()}
+    box: list[str] = []
+    for line in picture.splitlines():
+        inside, _, told = line.rpartition("|")
+        box = [] if line.startswith("+") else box + re.findall(r"\| (\w+) {2,}", inside)
+        named, _, used = told.partition("uses ")
+        rooms = {"": box[:1], "each": box}.get(named.strip(" :"), [named.strip(" :")])
+        shown |= {room: set(used.split(", ")) for room in rooms if used}
+    used = {room: set() for room in BELOW}
+    for room in BELOW:
+        for path in (CSRC / room).glob("*.[ch]"):
+            used[room] |= {name.partition("/")[0] for name in INCLUDE.findall(path.read_text())}
+    assert shown == {room: below - {room, "base", BORDER} for room, below in used.items()}

@@ -179,7 +179,7 @@ typedef struct {
   void (*entries_keep)(const kernel_store *from, kernel_store *to, void *states, int64_t n);
 } kernel;
 
-/* The only lookup by function; NULL: pystream/plan.py lets no such function and type through. */
+/* The only lookup by function; NULL: pystream/_engine/plan.py lets no such function and type through. */
 const kernel *kernel_of(ps_function function, ps_type type, bool masked);
 
 extern const kernel kernel_count, kernel_count_rows;

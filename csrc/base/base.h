@@ -32,7 +32,7 @@ __extension__ typedef unsigned __int128 uint128;
 
 /* A size, first value of a counter or width that results do not depend on: the usual value, and the smallest possible
    one for builds with PYSTREAM_SMALL, in which tests reach borders and wraps all the time. Every such constant is
-   written this way (tests/test_small.py). */
+   written this way (tests/test_builds.py). */
 #ifdef PYSTREAM_SMALL
 #define SIZED(usual, least) (least)
 #else

@@ -15,11 +15,7 @@
  *                (link_swap releases, link_read acquires).
  * Progress    lock-free: link_swap fails only because another one succeeded. A search ends, because levels ascend.
  *
- * The specs name the same steps differently:
- *   here (as in TGate)    WHive            Reclaim              function
- *   insert_search_next    update_search    insert_search        skip_list_walk
- *   insert_link_next      insert_read      insert_read_next     skip_list_link_level, skip_list_link_unique
- *   insert_link_cas       insert_cas       insert_cas_next      skip_list_link_level, skip_list_link_unique
+ * The labels here are those of TGate. WHive and Reclaim name the same steps differently: spec/mirror.toml.
  */
 #pragma once
 

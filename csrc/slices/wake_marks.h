@@ -1,5 +1,5 @@
 /*
- * wake_marks.h - what the output thread wants to hear of from one input. Spec: spec/Watch.tla.
+ * wake_marks.h - what the output thread wants to hear of from one input. Spec: spec/WakeMarks.tla.
  *
  * One word per input. The output thread marks what it waits for (wake_marks_set) and looks once more; the input draws the
  * marks after each add (wake_marks_draw) and rings only if it is meant. Both are read-modify-writes of the same word, so one

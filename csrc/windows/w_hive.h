@@ -45,18 +45,8 @@
  *             thread links a node of full height at least once in full_every. An idle thread that sends no heartbeat
  *             delays output, as it must, and with it the release of what is not delivered; a closed one delays nothing.
  *
- *   labels in the spec             here
- *   publish                        publish
- *   update_search                  locate -> skip_list_walk        (labelled insert_search_next there)
- *   update_anchor                  anchor_to, w_hive_close
- *   insert_read, insert_cas        node_insert -> skip_list_link_unique, skip_list_link_level
- *                                                                  (labelled insert_link_next, insert_link_cas there)
- *   window_find, window_insert     win_set_find_or_insert          (labels of WinSet)
- *   window_process                 add: a lane is its thread's own, so no cell is touched; done for all windows at the
- *                                  end of the call, when no allocation can fail any more
- *   next_scan                      w_hive_limit
- *   next_read, next_take           w_hive_get_next_winset
- *   reclaim_scan, reclaim_free     reclaim
+ * The step window_process of the spec is `add` here. It has no label: a lane belongs to one thread, so no cell is
+ * touched. It runs for all windows at the end of the call, when no allocation can fail any more.
  */
 #pragma once
 

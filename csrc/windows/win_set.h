@@ -35,10 +35,6 @@
  *             G3 what updaters did happens before what the reader does (position_publish and position_read of W-Hive).
  * Progress    lock-free, except for the allocator: an insert repeats only because another one in its bucket succeeded,
  *             and continues from where it is. find is wait-free as long as insertions end.
- *
- *   labels in the spec     here
- *   find_read              search in win_set.c
- *   insert_cas             win_set_find_or_insert
  */
 #pragma once
 

@@ -70,7 +70,7 @@ class _Options:
     help="Write the .cfg files there, for use in other TLA+ tools.",
 )
 @click.option(
-    "--update", is_flag=True, help="Write what was measured into the manifest and the table of spec/README.md."
+    "--update", is_flag=True, help="Write what was measured into the manifest, and the tables of spec/README.md."
 )
 @click.option(
     "--spec",

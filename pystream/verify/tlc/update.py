@@ -1,4 +1,4 @@
-"""Measured numbers written back: into spec/models.json, and into the table of spec/README.md."""
+"""What is generated in spec: numbers measured, in models.json and README.md, and the README's table of C functions."""
 
 import dataclasses
 import json
@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pystream.verify.tlc import CheckError
+from pystream.verify.tlc import mirror, sections
 from pystream.verify.tlc.check import Outcome
 from pystream.verify.tlc.manifest import MANIFEST, Model, load
 from pystream.verify.tlc.result import Result
 from pystream.whole_file import write_whole
 
 README = "README.md"
-BEGIN = "<!-- models -->"
-END = "<!-- /models -->"
+PART = "models"
 
 
 def write(spec: Path, outcome: Outcome) -> Outcome:
@@ -22,6 +21,7 @@ def write(spec: Path, outcome: Outcome) -> Outcome:
     write_manifest(spec, outcome.results)
     models = load(spec)
     write_readme(spec, models)
+    mirror.write_readme(spec)
     named = {model.name: model for model in models}
     results = tuple(dataclasses.replace(result, model=named[result.model.name]) for result in outcome.results)
     return dataclasses.replace(outcome, results=results)
@@ -62,29 +62,17 @@ def _json(value: Any) -> str:
 
 def check_readme(spec: Path) -> None:
     """Refuse early if there is no place for the table."""
-    _split(spec)
+    sections.split(spec / README, PART)
 
 
 def readme_is_current(spec: Path, models: Sequence[Model]) -> bool:
     """Return whether the README shows what the manifest says."""
-    return _split(spec)[1].strip() == readme_table(models)
+    return sections.split(spec / README, PART)[1].strip() == readme_table(models)
 
 
 def write_readme(spec: Path, models: Sequence[Model]) -> None:
     """Put the table of models between the two markers."""
-    before, _, after = _split(spec)
-    text = f"{before}{BEGIN}\n{readme_table(models)}\n{END}{after}"
-    write_whole(spec / README, text)
-
-
-def _split(spec: Path) -> tuple[str, str, str]:
-    path = spec / README
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    before, begin, rest = text.partition(BEGIN)
-    table, end, after = rest.partition(END)
-    if not begin or not end:
-        raise CheckError(f"{path} has no place for the table: it needs the lines {BEGIN} and {END}")
-    return before, table, after
+    sections.write(spec / README, PART, readme_table(models))
 
 
 def readme_table(models: Sequence[Model]) -> str:
