@@ -447,11 +447,8 @@ uint64_t ps_fold_start(const ps_fold *fold);
 int64_t ps_fold_entries(const ps_fold *fold);
 int64_t ps_fold_keys(const ps_fold *fold);  /* all keys so far: they stay when entries are freed */
 int64_t ps_fold_bytes(const ps_fold *fold); /* memory held, roughly */
-int64_t ps_fold_keys(
-    const ps_fold *fold); /* keys met since it was made or cleared: they are not dropped with entries */
-int64_t ps_fold_bytes(const ps_fold *fold); /* about how much memory it holds */
 
-/* ---- Exact variance, deviation and covariance, for tests (exact_moments.h). A state has been given doubles, or integers:
+/* ---- Exact variance, deviation and covariance, for tests (exact_moments.h). A state has doubles or integers:
    results must be told which. PS_EMPTY: there are no more values than ddof. ---- */
 typedef struct ps_exact_moments ps_exact_moments;
 ps_exact_moments *ps_exact_moments_new(void);
