@@ -52,7 +52,7 @@ class Operator:
     that falls into more than 2**20 (OverlapError, a ValueError; nothing of the batch is taken). "sliced" keeps slices,
     of which it makes the windows when they are read: there one tuple may be in 2**40 windows.
 
-    An exception that comes from outside at any time_text (Ctrl-C, one that a signal handler raises, MemoryError) leaves
+    An exception that comes from outside at any moment (Ctrl-C, one that a signal handler raises, MemoryError) leaves
     the operator in order: no call holds anything, and rows that were taken out and not handed over come with the next
     read. Only one that strikes the user's own code while it runs for a `udf` ends the operator, as every exception
     there.
