@@ -11,7 +11,7 @@
 #pragma once
 
 #include "operator/operator.h"
-#include "slices/pane_window.h"
+#include "windows/window_rows.h"
 
 struct design {
   bool ordered; /* tuples reach the windows in their order: it can run first, last and udf */
@@ -69,9 +69,14 @@ struct design {
   int64_t (*absorbed)(ps_operator *op, int32_t which);
 
   /* Designs that keep slices; NULL: the others. Save_slices visits slices as save does windows; what they hold is in no
-     window that is saved. Window takes both in (pane_window_carry). */
+     window that is saved; start_next is the lowest start of a window that has not been emitted. Back again, in this
+     order: load_begin with start_next (false: it cannot be one), load for the windows, load_slice for the slices, and
+     load_end (false: out of memory). */
   bool (*save_slices)(ps_operator *op, window_visit visit, void *context);
-  pane_window *(*window)(ps_operator *op);
+  uint64_t (*start_next)(ps_operator *op);
+  bool (*load_begin)(ps_operator *op, int64_t start_next);
+  ps_code (*load_slice)(ps_operator *op, int64_t start, const key *k, const uint8_t *state);
+  bool (*load_end)(ps_operator *op);
 
   /* Any thread: fills in out->windows, from counters. */
   void (*stats)(ps_operator *op, ps_stats *out);
