@@ -21,13 +21,12 @@ typedef struct pane {
   int64_t limit;          /* above all its key numbers */
   uint64_t plain;         /* of its data: see slice.h */
   int32_t input;
-  uint32_t
-      sweep; /* later slices use key numbers looked up since that sweep began (key_sweep.h); the reader's once read */
-  bool owns; /* partials hold memory */
-  bool unfolded; /* not folded: see slice_unfolded.h */
-  bool dense;    /* the reader's own, with an entry for each key number: see slice_sum.h */
-  bool held;     /* the reader's: the slice is still needed */
-  bool guest;    /* slab is NULL: it refers to what a snapshot brought (carried.h) */
+  uint32_t sweep; /* later slices use key numbers learnt since that sweep began (key_sweep.h); then the reader's */
+  bool owns;      /* partials hold memory */
+  bool unfolded;  /* not folded: see slice_unfolded.h */
+  bool dense;     /* the reader's own, with an entry for each key number: see slice_sum.h */
+  bool held;      /* the reader's: the slice is still needed */
+  bool guest;     /* slab is NULL: it refers to what a snapshot brought (carried.h) */
 } pane;
 
 _Static_assert(sizeof(pane) % 16 == 0, "partials hold 128-bit integers");
