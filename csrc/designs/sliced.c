@@ -347,9 +347,21 @@ static bool sliced_save(ps_operator *op, window_visit visit, void *context) {
   return pane_window_visit_carried(sliced_window(op), visit, context);
 }
 
+static uint64_t sliced_start_next(ps_operator *op) { return pane_window_start_next(sliced_window(op)); }
+
+static bool sliced_load_begin(ps_operator *op, int64_t start_next) {
+  return pane_window_carry_begin(sliced_window(op), start_next);
+}
+
 static ps_code sliced_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
   return pane_window_carry(sliced_window(op), false, start, k, state);
 }
+
+static ps_code sliced_load_slice(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
+  return pane_window_carry(sliced_window(op), true, start, k, state);
+}
+
+static bool sliced_load_end(ps_operator *op) { return pane_window_carry_end(sliced_window(op)); }
 
 static void sliced_stats(ps_operator *op, ps_stats *out) {
   sliced *s = op->state;
@@ -372,7 +384,10 @@ const design sliced_design = {
     .save = sliced_save,
     .load = sliced_load,
     .absorbed = sliced_absorbed,
-    .window = sliced_window,
     .save_slices = sliced_save_slices,
+    .start_next = sliced_start_next,
+    .load_begin = sliced_load_begin,
+    .load_slice = sliced_load_slice,
+    .load_end = sliced_load_end,
     .stats = sliced_stats,
 };

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "operator/operator.h"
-#include "slices/pane_window.h"
+#include "windows/window_rows.h"
 
 struct design {
   bool ordered; /* tuples reach the windows in order: the design supports first, last and udf */
@@ -68,9 +68,14 @@ struct design {
   int64_t (*absorbed)(ps_operator *op, int32_t which);
 
   /* Only in designs that keep slices, else NULL. save_slices visits slices as save visits windows; what slices hold is
-     in no window that save visits. window returns the pane_window that loads both (pane_window_carry). */
+     in no window that save visits; start_next is the lowest start of a window that was not emitted. To load, in this
+     order: load_begin with start_next (false: impossible value), load for the windows, load_slice for the slices,
+     load_end (false: out of memory). */
   bool (*save_slices)(ps_operator *op, window_visit visit, void *context);
-  pane_window *(*window)(ps_operator *op);
+  uint64_t (*start_next)(ps_operator *op);
+  bool (*load_begin)(ps_operator *op, int64_t start_next);
+  ps_code (*load_slice)(ps_operator *op, int64_t start, const key *k, const uint8_t *state);
+  bool (*load_end)(ps_operator *op);
 
   /* Any thread: fills in out->windows from counters. */
   void (*stats)(ps_operator *op, ps_stats *out);

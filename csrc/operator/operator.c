@@ -109,7 +109,7 @@ ps_code ps_operator_new(const ps_query *query, int32_t inputs, ps_design which, 
   op->design = design_of(which);
   op->size = query->size;
   op->advance = query->advance;
-  op->ts_max = op->design->window ? INT64_MAX : ts_max(operator_windows(op)); /* slices: one for all windows */
+  op->ts_max = op->design->load_slice ? INT64_MAX : ts_max(operator_windows(op)); /* slices: one for all windows */
   op->keys = query->keys;
   op->columns = query->columns;
   op->levels = levels;

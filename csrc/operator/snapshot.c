@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "aggregates/state_bytes.h"
 #include "columns/utf8.h"
+#include "slices/pane_window.h"
 
 /* ---- pause ---- */
 
@@ -87,7 +88,7 @@ ps_code ps_operator_save_windows(ps_operator *op, struct ArrowArray *out) {
 }
 
 ps_code ps_operator_save_slices(ps_operator *op, struct ArrowArray *out, int64_t *start_next) {
-  uint64_t next = op->design->window ? op->design->window(op)->start_next : 0;
+  uint64_t next = op->design->start_next ? op->design->start_next(op) : 0;
   uint64_t last = last_start(operator_windows(op), INT64_MAX);
   *start_next = (int64_t)(next < last ? next : last); /* after the last window there is none */
   ps_counter *before = memory_enter(&op->bytes);
@@ -173,27 +174,31 @@ static bool key_is_right(const ps_operator *op, bytes k) {
   return at == end;
 }
 
-/* Where states are loaded: into the design as windows, or into one of the lists of a pane_window. */
+/* Where states are loaded: into the design, or into a pane_window that makes windows of slices for it. */
 typedef struct {
   ps_operator *op;
   pane_window *window; /* NULL: into the design */
-  bool slices;         /* into its slices, not its windows */
+  bool slices;         /* states of slices, not windows */
   uint8_t *state;      /* room for one state */
   int64_t *tuples;
 } target;
 
+static ps_code take_state(const target *to, int64_t start, const key *k) {
+  if (to->window) return pane_window_carry(to->window, to->slices, start, k, to->state);
+  return (to->slices ? to->op->design->load_slice : to->op->design->load)(to->op, start, k, to->state);
+}
+
 static ps_code load_state(const target *to, int64_t start, bytes key_bytes, bytes saved, int64_t number) {
   ps_operator *op = to->op;
   if (start < 0 || !key_is_right(op, key_bytes)) return PS_CORRUPT;
-  if (!to->window && start % op->advance != 0) return PS_CORRUPT;
+  if (!to->slices && start % op->advance != 0) return PS_CORRUPT;
   const key *k = key_table_key(&op->key_table, key_bytes.data, key_bytes.length);
   if (!k) return PS_NO_MEMORY;
   memset(to->state, 0, (size_t)op->functions.state_size);
   ps_code code = state_load(&op->functions, saved, to->state, to->tuples);
   if (code != PS_OK) return code;
   if (op->functions.udf >= 0) *aggregates_udf_window(&op->functions, to->state) = number;
-  code = to->window ? pane_window_carry(to->window, to->slices, start, k, to->state)
-                    : op->design->load(op, start, k, to->state);
+  code = take_state(to, start, k);
   if (code != PS_OK) aggregates_drop(&op->functions, to->state);
   return code;
 }
@@ -247,13 +252,17 @@ typedef struct {
   int64_t start_next;
 } saved;
 
-static ps_code carry(const target *to, pane_window *w, saved from, ps_fault *fault) {
-  target windows = *to, slices = *to;
-  windows.window = slices.window = w;
+static ps_code load_both(const target *to, saved from, ps_fault *fault) {
+  target slices = *to;
   slices.slices = true;
-  if (!pane_window_carry_begin(w, from.start_next)) return PS_CORRUPT;
-  ps_code code = load_states(&windows, from.windows, fault);
+  ps_code code = load_states(to, from.windows, fault);
   return code == PS_OK ? load_states(&slices, from.slices, fault) : code;
+}
+
+static ps_code carry(const target *to, pane_window *w, saved from, ps_fault *fault) {
+  target window = *to;
+  window.window = w;
+  return pane_window_carry_begin(w, from.start_next) ? load_both(&window, from, fault) : PS_CORRUPT;
 }
 
 /* Whether a tuple of the slices would be in more windows than the design takes. Slices are sorted by begin. */
@@ -288,11 +297,12 @@ static ps_code load_expanded(const target *to, saved from, ps_fault *fault) {
 }
 
 static ps_code load(const target *to, saved from, ps_fault *fault) {
-  pane_window *w = to->op->design->window ? to->op->design->window(to->op) : NULL;
-  if (!w && from.slices->length > 0) return load_expanded(to, from, fault);
-  if (!w) return load_states(to, from.windows, fault);
-  ps_code code = carry(to, w, from, fault);
-  return code == PS_OK && !pane_window_carry_end(w) ? PS_NO_MEMORY : code;
+  const design *d = to->op->design;
+  if (!d->load_slice && from.slices->length > 0) return load_expanded(to, from, fault);
+  if (!d->load_slice) return load_states(to, from.windows, fault);
+  if (!d->load_begin(to->op, from.start_next)) return PS_CORRUPT;
+  ps_code code = load_both(to, from, fault);
+  return code == PS_OK && !d->load_end(to->op) ? PS_NO_MEMORY : code;
 }
 
 ps_code ps_operator_load_windows(ps_operator *op, const struct ArrowArray *windows, const struct ArrowArray *slices,

@@ -7,7 +7,7 @@
  *   keys    [17 4 2] [17]  [4 9]        beside it rows, and a column of partials per aggregate
  *
  * Slices that begin before start_next are in no window to come: the first `skipped` ones, which the slide never sees.
- * What a pass gathers refers to the fold, so it ends when the fold changes; the next one goes on at start_next.
+ * What a pass gathers refers to the fold, so it ends when the fold changes; the next one resumes at start_next.
  */
 #include "partials/fold.h"
 #include "slices/slide.h"
@@ -19,7 +19,7 @@ struct combine_pass {
   uint64_t *begin;
   int64_t *from;
   uint32_t *keys;
-  const int64_t *rows; /* each `step` behind the one before: read from the fold's entries, if they lie in that order */
+  const int64_t *rows; /* every `step`-th: read from the fold's entries, if they lie in the order of slices */
   int64_t step;
   int64_t *rows_own; /* if they do not */
   void **columns;
@@ -258,7 +258,8 @@ ps_code ps_fold_get_windows(ps_fold *f, uint64_t until, int64_t most, struct Arr
   return PS_OK;
 }
 
-/* No window starts behind the last start, and no row will be in that one: then this will do, and fits int64. */
+/* No window starts after the last start, and no row will be in that one: then it stands for all later ones, and fits
+   int64. */
 uint64_t ps_fold_start(const ps_fold *f) {
   uint64_t last = last_start(f->windows, INT64_MAX);
   return f->start_next < last || f->start_next == UINT64_MAX ? f->start_next : last;

@@ -12,16 +12,16 @@
 typedef struct pane_slab pane_slab;
 
 typedef struct pane {
-  _Alignas(16) cell next; /* the packed slice begins behind the node */
+  _Alignas(16) cell next; /* the packed slice follows the node */
   pane_slab *slab;        /* NULL: the reader's own, from a snapshot, merged or dense (pane_window.h) */
   uint64_t begin;         /* of the slice */
-  uint64_t position;      /* the edge that the input has come to; PANE_FOREVER: closed */
+  uint64_t position;      /* the edge that the input has reached; PANE_FOREVER: closed */
   int64_t through;        /* tuples of the input, from its beginning to the end of the slice */
   int64_t n;              /* keys in the slice; unfolded: tuples */
   int64_t limit;          /* above all its key numbers */
   uint64_t plain;         /* of its data: see slice.h */
   int32_t input;
-  uint32_t sweep; /* numbers in later slices were learnt since that sweep began (key_sweep.h); then the reader's */
+  uint32_t sweep; /* later slices use key numbers learnt since that sweep began (key_sweep.h); then the reader's */
   bool owns;      /* partials hold memory */
   bool unfolded;  /* not folded: see slice_unfolded.h */
   bool dense;     /* the reader's own, with an entry for each key number: see slice_sum.h */

@@ -17,8 +17,8 @@ struct pane_slab {
   pane_slab *next; /* in `returned` or among the spares */
   int64_t depth;   /* the reader's: in `returned`, how many slabs there are from here on */
   size_t size, used;
-  int64_t live; /* the reader's: nodes that it has come to and not released */
-  bool left;    /* the reader's: it has come to a node of a later slab */
+  int64_t live; /* the reader's: nodes that it has read and not released */
+  bool left;    /* the reader's: it has read a node of a later slab */
 };
 
 _Static_assert(sizeof(pane_slab) % 16 == 0, "partials hold 128-bit integers");
@@ -54,7 +54,7 @@ static pane_slab *slab_new(pane_input *in, size_t size) {
   return slab;
 }
 
-/* `depth` stays: the reader may still look at it, to find in vain that the slab is not in `returned` any more. */
+/* `depth` stays: the reader may still read it, before its compare-and-swap finds that `returned` has changed. */
 static void slab_begin(pane_slab *slab) {
   WRITES(slab->live);
   poison_unset(slab + 1, slab->size);
@@ -80,8 +80,8 @@ static void slab_give(pane_input *in, pane_slab *slab) {
   memory_free(slab);
 }
 
-/* The input leaves its slab. One whose only node was taken back never reaches the reader, who frees all others. Of the
-   size that is used again it must stay valid: the reader may still look at its depth. */
+/* The input leaves its slab. The reader frees slabs, but never sees one whose only node was undone. If it is of the size
+   that is used again, it must stay valid: the reader may still read its depth. */
 static void slab_leave(pane_input *in) {
   pane_slab *slab = in->slab;
   if (!slab || slab->used > 0) return;
@@ -94,7 +94,7 @@ static void slab_leave(pane_input *in) {
   in->spare = slab;
 }
 
-/* A node with so many bytes of data, not linked. NULL when out of memory; nothing has changed. */
+/* A node with `data` bytes of data, not linked. NULL when out of memory; nothing has changed. */
 static pane *pane_new(pane_input *in, size_t data) {
   size_t size = sizeof(pane) + packed_round(data);
   if (!in->slab || in->slab->size - in->slab->used < size) {
@@ -291,8 +291,8 @@ ps_code pane_hive_next(pane_hive *h) {
   }
 }
 
-/* A row per key that has tuples in the window. All slices held are in it: those that begin behind its end have not been
-   read, for its end is not behind the slowest input; those before its start have been dropped. */
+/* A row per key that has tuples in the window. All slices held are in it: those that begin at its end or later have not
+   been read, since the slowest input is not past it; those before its start have been dropped. */
 ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault) {
   AT(next_combine);
   return pane_window_emit(&h->window, rows, fault);
@@ -390,7 +390,7 @@ static void slabs_free(pane_slab *s) {
   }
 }
 
-/* What is in the list behind the cursor, and the list's last node. */
+/* The nodes of the list from the cursor on. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->cursor[i];
   slab_leave(&h->input[i]);

@@ -16,7 +16,7 @@
  *            o ---> [0,2) ---> [2,3) ---> [3,6) ---> null
  *                      ^ cursor              ^ last
  *
- *          A node says the slice and the input's new position, the edge that it has come to. Nodes lie in slabs.
+ *          A node holds the slice and the input's new position, the edge that it has reached. Nodes lie in slabs.
  *
  * Invariants
  *   I1  the slices of an input lie end to end, from 0 to its position
@@ -24,7 +24,7 @@
  *   I3  of the tuples of a slice, a window covers all or none
  *   I4  a node never changes once it is linked, but for what belongs to the reader (marked below)
  *   I5  the reader holds the slices of windows that are not delivered yet; besides these, one node per input is alive
- *   I6  nobody touches a node that has been freed
+ *   I6  no node is read or written after it was freed
  * Guarantees
  *   G1  linearizable to WindowOrder: a call of an input takes effect when it links its node; a winset comes out at
  *       next_combine; "nothing there" holds at the read that found no node
@@ -46,7 +46,7 @@ typedef struct {
   int64_t limit;    /* above all key numbers that may have come */
   int64_t keys;     /* in the slice that was folded last */
   int64_t unfolded; /* slices that may be unfolded before one is folded again, to see how many keys there are */
-  uint32_t sweep;   /* whoever knows the input's key numbers sets it: see pane.h */
+  uint32_t sweep;   /* pane_hive_set_sweep: see pane.h */
   pane *last;       /* the end of the list */
   pane_slab *slab;  /* being filled with nodes */
   pane_slab *spare; /* slabs that wait for their turn */

@@ -88,7 +88,7 @@ bool pane_saver_owe(pane_saver *s, int32_t input, const batch *b, const uint32_t
 
 /* ---- saving ---- */
 
-/* By begin; what is owed, behind what it is owed to. */
+/* By begin; what is owed comes after what it is subtracted from. */
 static int compare(const void *a, const void *b) {
   const pane_source *x = a, *y = b;
   if (x->node->begin != y->node->begin) return x->node->begin < y->node->begin ? -1 : 1;

@@ -1,8 +1,8 @@
 /*
  * pane_save.h - the slices of a hive, while it stands still, as states by (begin of the slice, key).
  *
- * Inputs fold tuples as they come, but a snapshot is of a place in the order of tuples: those behind it, not ready yet,
- * are kept as tuples and added again. So they are folded once more, into slices that are owed (pane_saver_owe), and
+ * Inputs fold tuples as they come, but a snapshot is of a place in the order of tuples: those after it, not ready yet,
+ * are saved as tuples and added again. So they are folded once more, into slices that are owed (pane_saver_owe), and
  * subtracted from the sums; for min, max, first and last see partial_save.
  *
  * Where a slice is in the front stacks (slide.c), min, max, first and last know no more of it than the best of it and of
@@ -32,7 +32,7 @@ typedef struct {
 bool pane_saver_init(pane_saver *s, pane_hive *h, const slide_keys *keys, partial_place until);
 void pane_saver_free(pane_saver *s);
 
-/* The rows from `from` on, of the input's tuples, are behind `until`; key numbers are below `limit`. */
+/* The rows from `from` on, of the input's tuples, come after `until`; key numbers are below `limit`. */
 bool pane_saver_owe(pane_saver *s, int32_t input, const batch *b, const uint32_t *numbers, int64_t from, int64_t limit);
 
 /* Calls visit for every slice and key, begins never decreasing, until it gives false. Once. */

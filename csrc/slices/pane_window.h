@@ -71,6 +71,9 @@ bool pane_window_take(pane_window *w, pane *node);
 ps_code pane_window_next(pane_window *w, uint64_t position);
 static inline int64_t pane_window_start(const pane_window *w) { return (int64_t)(w->due - w->plan->windows.size); }
 
+/* The lowest start of a window that is not emitted. */
+static inline uint64_t pane_window_start_next(const pane_window *w) { return w->start_next; }
+
 /* Its rows; or its states, for which `state` has room for one: see slide_visit. */
 ps_code pane_window_emit(pane_window *w, out_rows *rows, ps_fault *fault);
 bool pane_window_visit(pane_window *w, uint8_t *state, window_visit visit, void *context);

@@ -7,6 +7,8 @@
  *   Sums and counts are subtracted when a slice leaves. That is exact: counts are integers, and sums are kept as
  *   integers or as exact sums (exact_sum.h), so x + y - y is x to the bit. Rounding happens in partial_finish alone.
  *
+ *   Last is the newest so far. When the slice that has it leaves, all older ones have left: none is left over.
+ *
  *   Min, max and first cannot be subtracted. Their slices lie in two stacks, the older ones in the front:
  *
  *           oldest                            newest

@@ -5,9 +5,10 @@
  * its slices 0, 1, 2, ... by where they begin, and shows the slide any of them by its number (slide_source). The slide
  * holds those of the window that is next:
  *
- *   number    0    1    2    3    4    5    6    7
- *           (left)    | first    flipped   | end
- *                     |---- front ----|--- back ---|      see slide.c
+ *   number   0    1    2    3    4    5    6    7
+ *           (left   ) [  ] [  ] [  ] [  ] [  ] (to come)
+ *                      ^ first        ^ flipped ^ end: here 2, 5 and 7
+ *                     |--- front ---|-- back --|                        see slide.c
  *
  * slide_enter adds the slice with the number `end`, slide_leave removes the one with the number `first`; slide_emit
  * writes a row per key that has tuples in the slices held. Which slices make a window is the driver's to know.
