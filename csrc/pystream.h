@@ -465,6 +465,10 @@ ps_code ps_exact_moments_var(const ps_exact_moments *m, int32_t integers, int64_
 ps_code ps_exact_moments_std(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out);
 void ps_exact_moments_free(ps_exact_moments *m);
 
+/* Variances or deviations of n states with more values than ddof, in blocks (exact_deviations.h). */
+void ps_exact_deviations(const ps_exact_moments *const *states, int64_t n, int32_t integers, int64_t ddof,
+                         int32_t of_root, double *out);
+
 typedef struct ps_exact_pairs ps_exact_pairs;
 ps_exact_pairs *ps_exact_pairs_new(void);
 ps_code ps_exact_pairs_add_all(ps_exact_pairs *p, const double *x, const double *y, int64_t n);
