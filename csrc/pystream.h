@@ -451,8 +451,8 @@ int64_t ps_fold_keys(
     const ps_fold *fold); /* keys met since it was made or cleared: they are not dropped with entries */
 int64_t ps_fold_bytes(const ps_fold *fold); /* about how much memory it holds */
 
-/* ---- Exact variance, deviation and covariance, for tests (exact_moments.h). A state has been given doubles, or integers:
-   results must be told which. PS_EMPTY: there are no more values than ddof. ---- */
+/* ---- Exact variance, deviation and covariance, for tests (exact_moments.h). A state holds doubles or
+   integers, never both; `integers` states which. PS_EMPTY: no more values than ddof. ---- */
 typedef struct ps_exact_moments ps_exact_moments;
 ps_exact_moments *ps_exact_moments_new(void);
 ps_code ps_exact_moments_add_all(ps_exact_moments *m, const double *values, int64_t n);

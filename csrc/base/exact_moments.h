@@ -12,8 +12,8 @@
  * The numerator is computed as one integer, then divided and rounded once (exact_ratio.h). A deviation is the root of
  * the exact variance, rounded once, not the root of the rounded one.
  *
- *   numerator, in limbs   narrow: 5 words times n < 2^62 are 6, less than 2^375; the product of two narrow sums, below
- *                         2^127 each, is 4
+ *   numerator, in limbs   narrow: 5 words times n < 2^62 are 6, less than 2^375; the product of two narrow sums, of
+ *                         2^127 at most, is 4
  *                         wide: 67 limbs times n are 68; the product of two sums of 35 limbs is 70
  *   denominator           n * (n - ddof) < 2^124
  *
@@ -24,7 +24,8 @@
 
 #include "base/exact_product.h"
 
-/* Both: all zero bytes is an empty state. */
+/* Layout, for those who save it: n, the narrow sum and its wide part (exact_sum.h); the five words of the products and their
+   wide part (exact_product.h). All zero bytes is an empty state. */
 struct ps_exact_moments {
   ps_exact_sum sum; /* with n */
   exact_product squares;
@@ -34,6 +35,8 @@ struct ps_exact_pairs {
   ps_exact_sum x, y; /* x with n; y.n stays 0 */
   exact_product xy;
 };
+
+_Static_assert(sizeof(struct ps_exact_moments) == 80, "ten words: there is one for each key of a slice");
 
 #define EXACT_NARROW_LIMBS (EXACT_PRODUCT_WORDS + 1)
 #define EXACT_WIDE_LIMBS (2 * EXACT_SUM_LIMBS)
