@@ -448,8 +448,8 @@ int64_t ps_fold_entries(const ps_fold *fold);
 int64_t ps_fold_keys(const ps_fold *fold);  /* all keys so far: they stay when entries are freed */
 int64_t ps_fold_bytes(const ps_fold *fold); /* memory held, roughly */
 
-/* ---- Exact variance, deviation and covariance, for tests (exact_moments.h). A state has doubles or integers:
-   results must be told which. PS_EMPTY: there are no more values than ddof. ---- */
+/* ---- Exact variance, deviation and covariance, for tests (exact_moments.h). A state holds doubles or
+   integers, never both; `integers` states which. PS_EMPTY: no more values than ddof. ---- */
 typedef struct ps_exact_moments ps_exact_moments;
 ps_exact_moments *ps_exact_moments_new(void);
 ps_code ps_exact_moments_add_all(ps_exact_moments *m, const double *values, int64_t n);
@@ -461,6 +461,10 @@ ps_code ps_exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *o
 ps_code ps_exact_moments_var(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out);
 ps_code ps_exact_moments_std(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out);
 void ps_exact_moments_free(ps_exact_moments *m);
+
+/* Variances or deviations of n states with more values than ddof, in blocks (exact_deviations.h). */
+void ps_exact_deviations(const ps_exact_moments *const *states, int64_t n, int32_t integers, int64_t ddof,
+                         int32_t of_root, double *out);
 
 typedef struct ps_exact_pairs ps_exact_pairs;
 ps_exact_pairs *ps_exact_pairs_new(void);

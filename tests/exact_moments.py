@@ -93,6 +93,14 @@ class Pairs:
         return answer(lib.ps_exact_pairs_covar, self.state, self.kind != "f64", ddof)
 
 
+def deviations(states: Sequence[Moments], ddof: int, *, of_root: bool) -> list[float]:
+    """Of states that have more values than ddof, in blocks."""
+    out, integers = ffi.new("double[]", len(states)), states[0].kind != "f64"
+    pointers = ffi.new("ps_exact_moments *[]", [m.state for m in states])
+    lib.ps_exact_deviations(pointers, len(states), integers, ddof, of_root, out)
+    return list(out)
+
+
 def ratio(a: int, d: int, exponent: int, *, of_root: bool = False) -> float:
     limbs = [a >> i & 2**64 - 1 for i in range(0, max(1, a.bit_length()), 64)]
     limbs += [0] * (len(limbs) % 3)  # as in a sum that is smaller than it could be

@@ -9,7 +9,7 @@ import statistics
 from fractions import Fraction
 
 import pytest
-from exact_moments import Moments, Pairs, covar_of, covariance, nearest, ratio, root, same, std_of, var_of
+from exact_moments import Moments, Pairs, covar_of, covariance, deviations, nearest, ratio, root, same, std_of, var_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 from memory import with_failing_memory
@@ -280,15 +280,19 @@ def test_where_infinity_begins(k):
 # ---- counts that no test can reach by adding ----
 
 
+def doubled(m: Moments, times: int) -> Moments:
+    for _ in range(times):
+        other = Moments([], m.kind)
+        other.combine(m)
+        m.combine(other)
+    return m
+
+
 @given(st.lists(ANY, min_size=2, max_size=5), st.integers(1, 58), st.integers(0, 3))
 def test_many_values_by_doubling(values, doublings, ddof):
     """The state combined with itself: n grows up to 2^60, the exact variance hardly changes."""
     values = [v for v in values if abs(v) < 1e300]
-    m = Moments(values)
-    for _ in range(doublings):
-        other = Moments()
-        other.combine(m)
-        m.combine(other)
+    m = doubled(Moments(values), doublings)
     n = len(values) << doublings
     if n <= ddof:
         return
@@ -301,15 +305,44 @@ def test_many_values_by_doubling(values, doublings, ddof):
 def test_many_integers_by_doubling(kind):
     least, most = INT[kind]
     for values in ([least, most], [most, most], [least, most, 0]):
-        m = Moments(values, kind)
-        for _ in range(59):
-            other = Moments([], kind)
-            other.combine(m)
-            m.combine(other)
+        m = doubled(Moments(values, kind), 59)
         n = len(values) << 59
         exact = covariance([(v, v) for v in values], 0) * n / (n - 1)
         assert same(m.var(), nearest(exact))
         assert same(m.std(), root(exact))
+
+
+# ---- blocks ----
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 32, 33, 100])
+@pytest.mark.parametrize("kind", ["f64", "i64", "u64"])
+def test_blocks_of_states(count, kind):
+    """Each row is what its state gives alone: also states that are wide, large, or of equal values."""
+    rng = random.Random(count)
+
+    def values() -> list:
+        n = rng.randrange(3, 9)
+        if kind != "f64":
+            return rng.choice(
+                [[rng.randrange(99) for _ in range(n)], [rng.choice(INT[kind]) for _ in range(n)], [7] * n]
+            )
+        odd = 2 * rng.randrange(2**51, 2**52) + 1
+        return rng.choice(
+            [
+                *([rng.randrange(1000) / 10 for _ in range(n)] for _ in range(3)),
+                [rng.choice([1e300, 1e-300, 1.0]) for _ in range(n)],
+                [rng.random() * 2.0 ** rng.randint(-40, 50) for _ in range(n)],
+                [0.1] * n,
+                [float(odd), 0.0, float(odd), 0.0],
+                [0.5, math.nan, 0.25],
+            ]
+        )
+
+    states = [doubled(Moments(values(), kind), rng.choice([0, 0, 0, 5, 24, 27, 50])) for _ in range(count)]
+    for ddof in (0, 1, 2):
+        assert all(map(same, deviations(states, ddof, of_root=False), [m.var(ddof) for m in states]))
+        assert all(map(same, deviations(states, ddof, of_root=True), [m.std(ddof) for m in states]))
 
 
 # ---- any order, any grouping, and back ----

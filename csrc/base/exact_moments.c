@@ -30,7 +30,7 @@ bool exact_moments_add_rare(ps_exact_moments *m, double x) {
   return true;
 }
 
-bool exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other) {
+bool exact_moments_combine_rare(ps_exact_moments *m, const ps_exact_moments *other) {
   if (!exact_product_reserve_for(&m->squares, &other->squares)) return false;
   if (!exact_sum_combine(&m->sum, &other->sum)) return false;
   exact_product_combine(&m->squares, &other->squares);
@@ -38,7 +38,7 @@ bool exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other) {
   return true;
 }
 
-bool exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other) {
+bool exact_moments_subtract_rare(ps_exact_moments *m, const ps_exact_moments *other) {
   if (!exact_product_reserve_for(&m->squares, &other->squares)) return false;
   if (!exact_sum_subtract(&m->sum, &other->sum)) return false;
   exact_product_subtract(&m->squares, &other->squares);
@@ -196,31 +196,11 @@ static uint128 denominator(int64_t n, int64_t ddof) {
   return (uint128)(uint64_t)n * (uint64_t)(n - ddof);
 }
 
-static bool is_narrow(const ps_exact_moments *m) { return !m->sum.wide && !m->squares.wide; }
-
-/* The numerator of narrow squares, written out because it is most of the work: nothing in it is negative. |sum| <= 2^127, so
-   twice the product of its halves is below 2^128. */
-static inline void narrow_numerator_squares(uint64_t to[EXACT_NARROW_LIMBS], const ps_exact_moments *m) {
-  uint128 sum = m->sum.narrow < 0 ? -(uint128)m->sum.narrow : (uint128)m->sum.narrow;
-  uint64_t n = (uint64_t)m->sum.n, low = (uint64_t)sum, high = (uint64_t)(sum >> 64), more = 0;
-  uint128 first = (uint128)low * low, middle = (uint128)low * high << 1, last = (uint128)high * high;
-  unsigned char over = 0, carry = 1;
-  uint64_t square[EXACT_NARROW_LIMBS] = {(uint64_t)first};
-  square[1] = limbs_step((uint64_t)(first >> 64), (uint64_t)middle, &over);
-  square[2] = limbs_step((uint64_t)last, (uint64_t)(middle >> 64), &over);
-  square[3] = (uint64_t)(last >> 64) + over;
-  for (int i = 0; i < EXACT_NARROW_LIMBS; i++) {
-    uint128 part = (uint128)(i < EXACT_PRODUCT_WORDS ? m->squares.word[i] : 0) * n + more;
-    more = (uint64_t)(part >> 64);
-    to[i] = limbs_step((uint64_t)part, ~square[i], &carry);
-  }
-}
-
 double exact_moments_var(const ps_exact_moments *m, exact_unit unit, int64_t ddof) {
   numerator a;
   uint128 d = denominator(m->sum.n, ddof);
-  if (__builtin_expect(is_narrow(m), 1)) {
-    narrow_numerator_squares(a.limb, m);
+  if (__builtin_expect(exact_moments_are_narrow(m), 1)) {
+    exact_moments_numerator(m, a.limb);
     return exact_ratio_round(a.limb, EXACT_NARROW_LIMBS, d, -2 * (int)unit);
   }
   if (!numerator_of(&a, &m->sum, &m->sum, &m->squares, unit)) return (double)NAN;
@@ -230,8 +210,8 @@ double exact_moments_var(const ps_exact_moments *m, exact_unit unit, int64_t ddo
 double exact_moments_std(const ps_exact_moments *m, exact_unit unit, int64_t ddof) {
   numerator a;
   uint128 d = denominator(m->sum.n, ddof);
-  if (__builtin_expect(is_narrow(m), 1)) {
-    narrow_numerator_squares(a.limb, m);
+  if (__builtin_expect(exact_moments_are_narrow(m), 1)) {
+    exact_moments_numerator(m, a.limb);
     return exact_ratio_root(a.limb, EXACT_NARROW_LIMBS, d, -2 * (int)unit);
   }
   if (!numerator_of(&a, &m->sum, &m->sum, &m->squares, unit)) return (double)NAN;

@@ -12,8 +12,8 @@
  * The numerator is computed as one integer, then divided and rounded once (exact_ratio.h). A deviation is the root of
  * the exact variance, rounded once, not the root of the rounded one.
  *
- *   numerator, in limbs   narrow: 5 words times n < 2^62 are 6, less than 2^375; the product of two narrow sums, below
- *                         2^127 each, is 4
+ *   numerator, in limbs   narrow: 5 words times n < 2^62 are 6, less than 2^375; the product of two narrow sums, of
+ *                         2^127 at most, is 4
  *                         wide: 67 limbs times n are 68; the product of two sums of 35 limbs is 70
  *   denominator           n * (n - ddof) < 2^124
  *
@@ -24,7 +24,8 @@
 
 #include "base/exact_product.h"
 
-/* Both: all zero bytes is an empty state. */
+/* Layout, for those who save it: n, the narrow sum and its wide part (exact_sum.h); the five words of the products and their
+   wide part (exact_product.h). All zero bytes is an empty state. */
 struct ps_exact_moments {
   ps_exact_sum sum; /* with n */
   exact_product squares;
@@ -34,6 +35,8 @@ struct ps_exact_pairs {
   ps_exact_sum x, y; /* x with n; y.n stays 0 */
   exact_product xy;
 };
+
+_Static_assert(sizeof(struct ps_exact_moments) == 80, "ten words: there is one for each key of a slice");
 
 #define EXACT_NARROW_LIMBS (EXACT_PRODUCT_WORDS + 1)
 #define EXACT_WIDE_LIMBS (2 * EXACT_SUM_LIMBS)
@@ -47,8 +50,8 @@ typedef enum { EXACT_INTEGERS = 0, EXACT_DOUBLES = EXACT_SUM_NARROW_UNIT } exact
 
 /* All that give a bool: false when out of memory; the state is then as it was. */
 bool exact_moments_add_rare(ps_exact_moments *m, double x); /* whatever the value */
-bool exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other);
-bool exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other); /* takes back a combine */
+bool exact_moments_combine_rare(ps_exact_moments *m, const ps_exact_moments *other);
+bool exact_moments_subtract_rare(ps_exact_moments *m, const ps_exact_moments *other); /* takes back a combine */
 /* Allocates what adding x needs, so that exact_moments_add(m, x) cannot fail. */
 bool exact_moments_reserve(ps_exact_moments *m, double x);
 
@@ -81,6 +84,45 @@ static inline void exact_moments_add_i64(ps_exact_moments *m, int64_t x) {
   m->sum.narrow += x;
   m->sum.n++;
   exact_product_add_narrow(&m->squares, parts, parts, 0);
+}
+
+static inline bool exact_moments_are_narrow(const ps_exact_moments *m) { return !m->sum.wide && !m->squares.wide; }
+
+static inline bool exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other) {
+  int128 total;
+  bool over = __builtin_add_overflow(m->sum.narrow, other->sum.narrow, &total);
+  if (__builtin_expect(over || !exact_moments_are_narrow(other), 0)) return exact_moments_combine_rare(m, other);
+  m->sum.narrow = total;
+  m->sum.n += other->sum.n;
+  limbs_add(m->squares.word, other->squares.word, EXACT_PRODUCT_WORDS);
+  return true;
+}
+
+static inline bool exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other) {
+  int128 total;
+  bool over = __builtin_sub_overflow(m->sum.narrow, other->sum.narrow, &total);
+  if (__builtin_expect(over || !exact_moments_are_narrow(other), 0)) return exact_moments_subtract_rare(m, other);
+  m->sum.narrow = total;
+  m->sum.n -= other->sum.n;
+  limbs_subtract(m->squares.word, other->squares.word, EXACT_PRODUCT_WORDS);
+  return true;
+}
+
+/* n * sum(x * x) - sum(x)^2 of a narrow state, in units of the sum squared; written out because it is a third of what a
+   result costs, and nothing in it is negative. |sum| <= 2^127, so twice the product of its halves is below 2^128. */
+static inline void exact_moments_numerator(const ps_exact_moments *m, uint64_t to[EXACT_NARROW_LIMBS]) {
+  uint128 sum = m->sum.narrow < 0 ? -(uint128)m->sum.narrow : (uint128)m->sum.narrow;
+  uint64_t low = (uint64_t)sum, high = (uint64_t)(sum >> 64);
+  uint128 first = (uint128)low * low, middle = (uint128)low * high << 1, last = (uint128)high * high;
+  unsigned char over = 0;
+  uint64_t square[EXACT_NARROW_LIMBS] = {(uint64_t)first};
+  square[1] = limbs_step((uint64_t)(first >> 64), (uint64_t)middle, &over);
+  square[2] = limbs_step((uint64_t)last, (uint64_t)(middle >> 64), &over);
+  square[3] = (uint64_t)(last >> 64) + over;
+  memcpy(to, m->squares.word, sizeof m->squares.word);
+  to[EXACT_PRODUCT_WORDS] = 0;
+  limbs_scale(to, EXACT_NARROW_LIMBS, (uint64_t)m->sum.n);
+  limbs_subtract(to, square, EXACT_NARROW_LIMBS);
 }
 
 /* 0 <= ddof < n; with fewer values there is no result. */

@@ -9,9 +9,9 @@
  *
  *   value = narrow * 2^-160 + wide * 2^-2148, both in two's complement
  *
- * Neither part can overflow: EXACT_PRODUCT_MAX products of the largest values fit (below). So adding takes no check, and
- * nothing moves from one part to the other: each of them is the sum of its own products, in whatever order they were
- * added, combined and subtracted.
+ * Neither part can overflow: 2^62 products of the largest values fit (below). So adding takes no check, and nothing moves
+ * from one part to the other: each is the sum of its own products, in whatever order they were added, combined and
+ * subtracted.
  *
  * Products of integers count units of 1 in the narrow part alone: |x|, |y| <= 2^64.
  *

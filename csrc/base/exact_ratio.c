@@ -1,10 +1,6 @@
 /* exact_ratio.c - see exact_ratio.h. */
 #include "base/exact_ratio.h"
 
-#include <math.h>
-
-#include "base/value.h"
-
 /* ---- to a double ---- */
 
 /* m * 2^exponent where the unit of a double is 2^-1074, a larger one than m's: the last bit of m is set if there is
@@ -79,49 +75,7 @@ static int zeros(uint128 d) {
   return high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)d);
 }
 
-/* ---- the quick way ---- */
-
-/* Both quotient and root are almost always decided by a few operations on doubles and 128-bit integers, whose result is
-   known up to an error far below a half: if both ends of what it may be round to the same double, that is it. Else the
-   long way decides.
-
-   t is the highest 114 bits of a, d is shifted to 53 bits, so q = t / d is between 2^60 and 2^62. A guess from doubles is
-   off by 2^12 at most, so t - guess * d is exact and below 2^66: divided by d, in doubles, it is what the guess is short
-   of, within 2^-38. What t has lost is below 2^-52 of q. */
-typedef struct {
-  int64_t guess;
-  double short_of; /* q - guess */
-  int exponent;    /* of q's unit */
-} quotient;
-
-#define QUICK_ERROR 0x1p-30 /* far above the error, and far below what decides between two doubles */
-
-static inline quotient quick_quotient(const uint64_t *a, int top, uint64_t d, int exponent) {
-  int i = top >> 6, up = 63 - (top & 63), scale = __builtin_clzll(d) - 11;
-  uint64_t second = i > 0 ? a[i - 1] : 0, third = i > 1 ? a[i - 2] : 0;
-  uint64_t high = a[i] << up | second >> 1 >> (63 - up), low = second << up | third >> 1 >> (63 - up);
-  uint128 t = ((uint128)high << 64 | low) >> 14;
-  int64_t divisor = (int64_t)(d << scale);
-  double inverse = 1.0 / (double)divisor;
-  int64_t guess = (int64_t)((double)(int64_t)(high >> 1) * inverse * 0x1p51);
-  int128 rest = (int128)t - (int128)guess * divisor;
-  double short_of = (double)(int64_t)(rest >> 12) * 0x1p12 * inverse;
-  return (quotient){guess, short_of, exponent + top - 113 + scale};
-}
-
-static double power(int exponent) { return bits_double((uint64_t)(1023 + exponent) << 52); }
-
-/* Whether d fits, and the result is so far from the ends of the doubles that powers of two can be multiplied. */
-static bool quick(int top, uint128 d, int exponent) {
-  return d >> 53 == 0 && exponent + top > -900 && exponent + top < 900;
-}
-
-static bool quick_round(quotient q, double *out) {
-  double upper = (double)(q.guess & ~INT64_C(1023)), lower = (double)(q.guess & 1023) + q.short_of; /* upper: exact */
-  double one = upper + (lower - QUICK_ERROR), other = upper + (lower + QUICK_ERROR);
-  *out = one * power(q.exponent);
-  return double_bits(one) == double_bits(other);
-}
+/* ---- results ---- */
 
 __attribute__((noinline)) static double long_round(const uint64_t *a, int n, int top, uint128 d, int exponent) {
   int scale = zeros(d);
@@ -135,7 +89,8 @@ double exact_ratio_round(const uint64_t *a, int n, uint128 d, int exponent) {
   int top = limbs_top(a, n);
   double x;
   if (top < 0) return 0;
-  if (quick(top, d, exponent) && quick_round(quick_quotient(a, top, (uint64_t)d, exponent), &x)) return x;
+  if (exact_quick_fits(top, d, exponent) && exact_quick_round(exact_quick_of(a, top, (uint64_t)d, exponent), &x))
+    return x;
   return long_round(a, n, top, d, exponent);
 }
 
@@ -150,20 +105,6 @@ static uint64_t integer_root(uint128 v) {
   while ((uint128)r * r > v) r--;
   while ((uint128)(r + 1) * (r + 1) <= v) r++;
   return r;
-}
-
-/* The root of the guess in doubles, shifted by 22 bits: an integer r between 2^52 and 2^54, off by 2^4 at most. One step of
-   Newton's method gives what it is short of, within 2^-44; the differences in it are exact and below 2^58. */
-static bool quick_root(quotient q, double *out) {
-  int odd = q.exponent & 1;
-  int128 square = (int128)q.guess << 44 << odd;
-  double root = sqrt((double)q.guess * (odd ? 2.0 : 1.0)) * 0x1p22;
-  int64_t r = (int64_t)root;
-  double rest = (double)(int64_t)(square - (int128)r * r) + q.short_of * (odd ? 0x1p45 : 0x1p44);
-  double short_of = rest * 0.5 / root;
-  double one = root + (short_of - QUICK_ERROR), other = root + (short_of + QUICK_ERROR);
-  *out = one * power((q.exponent - odd) / 2 - 22);
-  return double_bits(one) == double_bits(other);
 }
 
 __attribute__((noinline)) static double long_root(const uint64_t *a, int n, int top, uint128 d, int exponent) {
@@ -184,7 +125,8 @@ double exact_ratio_root(const uint64_t *a, int n, uint128 d, int exponent) {
   int top = limbs_top(a, n);
   double x;
   if (top < 0) return 0;
-  if (quick(top, d, exponent) && quick_root(quick_quotient(a, top, (uint64_t)d, exponent), &x)) return x;
+  if (exact_quick_fits(top, d, exponent) && exact_quick_root(exact_quick_of(a, top, (uint64_t)d, exponent), &x))
+    return x;
   return long_root(a, n, top, d, exponent);
 }
 

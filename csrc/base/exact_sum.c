@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/limbs.h"
+
 /* A finite double as sign * m * 2^(pos - 1074). */
 typedef struct {
   uint64_t m;
@@ -19,39 +21,10 @@ static parts split(double x) {
   return (parts){normal ? fraction | UINT64_C(1) << 52 : fraction, normal ? exponent - 1 : 0, bits >> 63 != 0};
 }
 
-static void wide_add_limb(exact_sum_wide *w, int i, uint64_t x) {
-  for (; x && i < EXACT_SUM_LIMBS; i++) {
-    uint64_t before = w->limb[i];
-    w->limb[i] = before + x;
-    x = w->limb[i] < before;
-  }
-}
-
-static void wide_sub_limb(exact_sum_wide *w, int i, uint64_t x) {
-  for (; x && i < EXACT_SUM_LIMBS; i++) {
-    uint64_t before = w->limb[i];
-    w->limb[i] = before - x;
-    x = w->limb[i] > before;
-  }
-}
-
-/* Adds or subtracts magnitude << pos. */
-static void wide_add_bits(exact_sum_wide *w, uint128 magnitude, int pos, bool negative) {
-  void (*step)(exact_sum_wide *, int, uint64_t) = negative ? wide_sub_limb : wide_add_limb;
-  int i = pos / 64, offset = pos % 64;
-  uint64_t low = (uint64_t)magnitude, high = (uint64_t)(magnitude >> 64);
-  step(w, i, low << offset);
-  step(w, i + 1, high << offset);
-  if (offset) {
-    step(w, i + 1, low >> (64 - offset));
-    step(w, i + 2, high >> (64 - offset));
-  }
-}
-
 static void wide_add_narrow(exact_sum_wide *w, int128 narrow) {
-  bool negative = narrow < 0;
-  uint128 magnitude = negative ? -(uint128)narrow : (uint128)narrow;
-  wide_add_bits(w, magnitude, EXACT_SUM_NARROW_BIT, negative);
+  uint64_t sign = narrow < 0 ? UINT64_MAX : 0;
+  uint128 magnitude = sign ? -(uint128)narrow : (uint128)narrow;
+  limbs_add_term(w->limb, EXACT_SUM_LIMBS, magnitude, EXACT_SUM_NARROW_BIT, sign);
 }
 
 static bool wide_ready(ps_exact_sum *sum) {
@@ -98,7 +71,7 @@ bool exact_sum_add_rare(ps_exact_sum *sum, double x) {
   if (narrow_units(p, &units)) return add_narrow(sum, units);
   if (p.m == 0) return true;
   if (!wide_ready(sum)) return false;
-  wide_add_bits(sum->wide, p.m, p.pos, p.negative);
+  limbs_add_term(sum->wide->limb, EXACT_SUM_LIMBS, p.m, (uint64_t)p.pos, p.negative ? UINT64_MAX : 0);
   return true;
 }
 
@@ -115,7 +88,7 @@ bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other) {
   if (other->wide && !wide_ready(sum)) return false;
   if (!add_narrow(sum, other->narrow)) return false;
   if (!other->wide) return true;
-  for (int i = 0; i < EXACT_SUM_LIMBS; i++) wide_add_limb(sum->wide, i, other->wide->limb[i]);
+  limbs_add(sum->wide->limb, other->wide->limb, EXACT_SUM_LIMBS);
   sum->wide->nan += other->wide->nan;
   sum->wide->plus_inf += other->wide->plus_inf;
   sum->wide->minus_inf += other->wide->minus_inf;
@@ -127,7 +100,7 @@ static bool subtract_narrow(ps_exact_sum *sum, int128 x) {
   uint128 lowest = (uint128)1 << 127;
   if ((uint128)x != lowest) return add_narrow(sum, -x);
   if (!wide_ready(sum)) return false;
-  wide_add_bits(sum->wide, lowest, EXACT_SUM_NARROW_BIT, false);
+  limbs_add_term(sum->wide->limb, EXACT_SUM_LIMBS, lowest, EXACT_SUM_NARROW_BIT, 0);
   return true;
 }
 
@@ -135,7 +108,7 @@ bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other) {
   if (other->wide && !wide_ready(sum)) return false;
   if (!subtract_narrow(sum, other->narrow)) return false;
   if (!other->wide) return true;
-  for (int i = 0; i < EXACT_SUM_LIMBS; i++) wide_sub_limb(sum->wide, i, other->wide->limb[i]);
+  limbs_subtract(sum->wide->limb, other->wide->limb, EXACT_SUM_LIMBS);
   sum->wide->nan -= other->wide->nan;
   sum->wide->plus_inf -= other->wide->plus_inf;
   sum->wide->minus_inf -= other->wide->minus_inf;
@@ -153,14 +126,9 @@ typedef struct {
   bool negative;
 } fine;
 
-static void negate(exact_sum_wide *w) {
-  for (int i = 0; i < EXACT_SUM_LIMBS; i++) w->limb[i] = ~w->limb[i];
-  wide_add_limb(w, 0, 1);
-}
-
 static fine fine_of(exact_sum_wide w) {
-  fine f = {.limb = {0}, .negative = w.limb[EXACT_SUM_LIMBS - 1] >> 63};
-  if (f.negative) negate(&w);
+  fine f = {.limb = {0}, .negative = limbs_sign(w.limb, EXACT_SUM_LIMBS)};
+  if (f.negative) limbs_negate(w.limb, EXACT_SUM_LIMBS);
   memcpy(f.limb + 1, w.limb, sizeof w.limb);
   return f;
 }
@@ -174,13 +142,6 @@ static void fine_divide(fine *f, uint64_t n) {
     f->limb[i] = (uint64_t)(part / n);
     rest = (uint64_t)part - f->limb[i] * n;
   }
-}
-
-static int highest_bit(const fine *f) {
-  for (int i = FINE_LIMBS - 1; i >= 0; i--) {
-    if (f->limb[i]) return i * 64 + 63 - __builtin_clzll(f->limb[i]);
-  }
-  return -1;
 }
 
 static bool bit_at(const fine *f, int pos) { return f->limb[pos / 64] >> (pos % 64) & 1; }
@@ -203,7 +164,7 @@ static uint64_t bits_from(const fine *f, int pos) {
 /* Nearest double, ties to even. Bit 64 is the smallest subnormal, so keeping the top 53 bits but none below bit 64
    rounds subnormals right too; ldexp is exact up to the overflow to infinity. */
 static double fine_round(const fine *f) {
-  int top = highest_bit(f);
+  int top = limbs_top(f->limb, FINE_LIMBS);
   int low = top - 52 > 64 ? top - 52 : 64;
   uint64_t m = bits_from(f, low);
   if (bit_at(f, low - 1) && (any_below(f, low - 1) || (m & 1))) m++;
