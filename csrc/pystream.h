@@ -15,7 +15,7 @@
    W-Hive. Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 16 /* raised with every change of a declaration; pystream/_native refuses another number */
+#define PS_ABI 17 /* raised with every change of a declaration; pystream/_native refuses another number */
 
 typedef enum {
   PS_OK = 0,
@@ -100,6 +100,8 @@ typedef struct {
   int32_t column;          /* the values */
   int32_t mask;            /* a PS_BOOL column without nulls: only rows where it is true count */
   const ps_native *native; /* PS_NATIVE only; column is 0 then */
+  int32_t by;              /* a second column, of fixed width, for functions that take two; 0: none */
+  int32_t parameter;       /* what else the function takes: var, std: ddof */
 } ps_aggregate;
 
 /* Column 0 of every batch is the timestamp (PS_I64, no nulls), columns 1..keys are the key, the others are values and

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         SumOverflowError,
         UdfError,
     )
-    from pystream.functions import avg, count, first, last, max, mean, min, native_udf, sum, udf
+    from pystream.functions import all, any, avg, count, first, last, max, mean, min, native_udf, sum, udf
     from pystream.operator import Operator
     from pystream.query import Query, Window
     from pystream.t_gate import TGate
@@ -102,6 +102,8 @@ __all__ = [
     "Window",
     "__version__",
     "aggregate",
+    "all",
+    "any",
     "avg",
     "count",
     "first",

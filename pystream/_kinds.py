@@ -22,13 +22,15 @@ class Kind:
     takes    what its column holds; "user": whatever the user's code takes
     result   the type of its results: fixed, or by the type of its column; None: that of its column
     partial  the columns of a partial besides the number of rows (csrc/partials/fold_export.c)
+    code     its name in csrc/pystream.h without `PS_`; by default its own in capitals
     ordered  it depends on the order of tuples: it needs a design that keeps it, or one that keeps places
     """
 
-    takes: Literal["nothing", "numbers", "anything", "user"]
+    takes: Literal["nothing", "numbers", "booleans", "anything", "user"]
     result: pa.DataType | Callable[[pa.DataType], pa.DataType] | None = None
     partial: tuple[str, ...] = ()
     ordered: bool = False
+    code: str = ""
 
     @property
     def fixed_result(self) -> pa.DataType | None:
@@ -44,7 +46,7 @@ class Kind:
 
 _PLACED = ("value", "ts", "stream", "position")
 
-#: By name; `PS_` and the name in capitals is its number in csrc/pystream.h (native_udf: PS_NATIVE).
+#: By name.
 KINDS = {
     "count": Kind("nothing", pa.int64(), ("n",)),
     "sum": Kind("numbers", _sum_type, ("n", "sum")),
@@ -53,8 +55,10 @@ KINDS = {
     "max": Kind("anything", partial=("value",)),
     "first": Kind("anything", partial=_PLACED, ordered=True),
     "last": Kind("anything", partial=_PLACED, ordered=True),
+    "any": Kind("booleans", partial=("value",), code="MAX"),
+    "all": Kind("booleans", partial=("value",), code="MIN"),
     "udf": Kind("user", ordered=True),
-    "native_udf": Kind("user", ordered=True),
+    "native_udf": Kind("user", ordered=True, code="NATIVE"),
 }
 
 #: Functions that depend on the order of tuples, and those of the user, which nothing can fold or merge.
@@ -62,4 +66,4 @@ ORDERED = tuple(name for name, kind in KINDS.items() if kind.ordered)
 USER = tuple(name for name, kind in KINDS.items() if kind.takes == "user")
 
 #: Functions of one column.
-OF_COLUMN = tuple(name for name, kind in KINDS.items() if kind.takes in ("numbers", "anything"))
+OF_COLUMN = tuple(name for name, kind in KINDS.items() if kind.takes not in ("nothing", "user"))

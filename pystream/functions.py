@@ -49,24 +49,26 @@ class Aggregate:
     factory: Callable[[], UserWindow] | None = None
     type: pa.DataType | None = None
     native: Native | None = None
+    by: str | None = None  # a second column
+    parameter: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns whose values it works on."""
-        return self.native.columns if self.native else (self.column,) if self.column else ()
+        return self.native.columns if self.native else tuple(c for c in (self.column, self.by) if c)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Aggregate):
             return NotImplemented
         return self is other or (
-            (self.function, self.column, self.factory, self.type, self.native)
-            == (other.function, other.column, other.factory, other.type, other.native)
+            (self.function, self.column, self.factory, self.type, self.native, self.by, self.parameter)
+            == (other.function, other.column, other.factory, other.type, other.native, other.by, other.parameter)
             and _same(self.where, other.where)
         )
 
     def __hash__(self) -> int:
         # Without what has no hash that goes with its equality: expressions, and whatever a factory may be.
-        return hash((self.function, self.column, self.native))
+        return hash((self.function, self.column, self.native, self.by, self.parameter))
 
     def __repr__(self) -> str:
         parts = [*self.columns]
@@ -185,6 +187,26 @@ def last(column: str, where: pc.Expression | None = None) -> Aggregate:
     return _of_column("last", column, where)
 
 
+def any(column: str, where: pc.Expression | None = None) -> Aggregate:
+    """Whether some value of a boolean column is true; nulls do not count.
+
+    >>> query = ps.Query(ps.Window(10), None, {"alarm": ps.any("alarm"), "ok": ps.all("ok")})
+    >>> ps.aggregate(query, [{"ts": [0, 1], "alarm": [False, True], "ok": [True, None]}]).to_pylist()
+    [{'ts': 0, 'alarm': True, 'ok': True}]
+    """
+    return _of_column("any", column, where)
+
+
+def all(column: str, where: pc.Expression | None = None) -> Aggregate:
+    """Whether every value of a boolean column is true; nulls do not count.
+
+    >>> query = ps.Query(ps.Window(10), None, {"ok": ps.all("ok")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 12], "ok": [True, None, False]}]).to_pylist()
+    [{'ts': 0, 'ok': True}, {'ts': 10, 'ok': False}]
+    """
+    return _of_column("all", column, where)
+
+
 def udf(factory: Callable[[], UserWindow], type: pa.DataType | None = None) -> Aggregate:
     """Run user code: `factory()` makes an object with `process_tuple(row)` and `produce_out_tuple()` per window, key.
 
@@ -247,7 +269,7 @@ def native_udf(
     [{'ts': 0, 'squares': 25.0}]
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    if len(names) > NATIVE_COLUMNS_MAX or not all(isinstance(n, str) for n in names):
+    if len(names) > NATIVE_COLUMNS_MAX or [n for n in names if not isinstance(n, str)]:
         raise ValueError(f"native_udf() takes the names of at most {NATIVE_COLUMNS_MAX} columns, not {columns!r}")
     size = operator.index(state_size)
     if not 0 <= size <= NATIVE_STATE_MAX:

@@ -62,8 +62,8 @@ def _apply(function: Any, rows: list[Row]) -> Any:
         return None
     if function.function in ("sum", "avg"):
         return _sum(values, None if function.function == "sum" else len(values))
-    if function.function in ("min", "max"):
-        return (min if function.function == "min" else max)(values, key=_order)
+    if function.function in ("min", "max", "all", "any"):
+        return (min if function.function in ("min", "all") else max)(values, key=_order)
     return values[0] if function.function == "first" else values[-1]
 
 

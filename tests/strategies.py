@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import reference
+from pystream._kinds import KINDS, OF_COLUMN
 from pystream.operator import CANNOT, DESIGNS
 
 TYPES = {
@@ -26,6 +27,8 @@ TYPES = {
     "flag": pa.bool_(),
     "day": pa.date32(),
 }
+NUMBERS = ("i", "small", "u", "f", "g")
+BOOLEANS = ("flag",)
 SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e300, -1e300, 5e-324]
 TEXT = st.text(st.sampled_from("ab\0zé😀"), max_size=4)
 VALUES = {
@@ -56,8 +59,8 @@ FILTERS = {
 FUNCTIONS = [
     (name, column)
     for column in TYPES
-    for name in ("sum", "avg", "min", "max", "first", "last")
-    if name not in ("sum", "avg") or column in ("i", "small", "u", "f", "g")
+    for name in OF_COLUMN
+    if column in {"numbers": NUMBERS, "booleans": BOOLEANS}.get(KINDS[name].takes, TYPES)
 ]
 
 

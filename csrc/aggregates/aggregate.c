@@ -13,7 +13,10 @@ static bool aggregate_init(aggregates *all, const ps_query *query) {
   *a = (aggregate){.kernel = k,
                    .column = from->column,
                    .mask = from->mask,
+                   .by = from->by,
+                   .parameter = from->parameter,
                    .type = type,
+                   .by_type = query->column_types[from->by],
                    .offset = all->state_size,
                    .size = k->state_size,
                    .is_bytes = type_is_bytes(type),
@@ -49,6 +52,7 @@ void aggregates_free(aggregates *all) {
 /* Whether the row counts for this aggregate. */
 static bool counts(const aggregate *a, const batch *b, int64_t row) {
   if (a->mask >= 0 && !column_bool(&b->columns[a->mask], row)) return false;
+  if (a->by && column_is_null(&b->columns[a->by], row)) return false;
   return a->column < 0 || !column_is_null(&b->columns[a->column], row);
 }
 

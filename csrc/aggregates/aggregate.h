@@ -13,7 +13,10 @@ struct aggregate {
   const kernel *kernel;
   int32_t column;
   int32_t mask;
+  int32_t by;         /* second column; 0: none */
+  int32_t parameter;  /* see ps_aggregate */
   ps_type type;       /* of the column; PS_I64 where there is none */
+  ps_type by_type;    /* of the second column */
   int64_t offset;     /* of this aggregate's state in the window's block */
   size_t size;        /* of that state */
   bool is_bytes;      /* its output column is a string */

@@ -36,6 +36,7 @@ typedef struct {
   row_entries all;                       /* `at` is not needed, and need not be written, if n == rows */
   row_entries counted;                   /* room for row_block_count */
   uint64_t bits[ROW_BLOCK];              /* the same */
+  uint64_t by[ROW_BLOCK];                /* the same */
 } row_block;
 
 /* The rows that count. */
@@ -43,6 +44,7 @@ typedef struct {
   int64_t n;
   const uint32_t *entry;
   const uint64_t *bits; /* their values: see value.h; NULL: strings, or no column */
+  const uint64_t *by;   /* their values of the second column; NULL: none */
   const uint16_t *at;   /* row within the block; NULL: 0, 1, 2, ... */
   const column *values; /* NULL: no column */
   const row_block *block;

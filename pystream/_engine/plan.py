@@ -20,7 +20,7 @@ from pystream._engine.time_text import time_text
 from pystream._inputs.column_checks import aligned, checked_column, first_null, is_text, sound, stored, typed
 from pystream._inputs.column_names import missing_column
 from pystream._inputs.schemas import mentions, plain, plain_schema
-from pystream._kinds import KINDS
+from pystream._kinds import KINDS, Kind
 from pystream.errors import SchemaError, UdfError
 
 if TYPE_CHECKING:
@@ -132,6 +132,8 @@ class AggregatePlan:
     mask: int = -1
     native: Native | None = None
     native_columns: tuple[int, ...] = ()
+    by: int = 0  # a second column; 0: none
+    parameter: int = 0
 
 
 class Plan:
@@ -180,7 +182,7 @@ class Plan:
         value = (
             -1 if aggregate.column is None else self._index(Column(aggregate.column, self.type_of(aggregate.column)))
         )
-        if KINDS[aggregate.function].takes == "numbers" and not _is_number(self.columns[value].type):
+        if value >= 0 and not _takes(KINDS[aggregate.function], self.columns[value].type):
             raise SchemaError(
                 f"{name} = {aggregate!r}: column of type {self.columns[value].type} has no {aggregate.function}"
             )
@@ -188,7 +190,8 @@ class Plan:
         if aggregate.native is not None:
             numbers = tuple(self._fixed_width(name, column) for column in aggregate.native.columns)
             return AggregatePlan(aggregate.function, -1, mask, aggregate.native, numbers)
-        return AggregatePlan(aggregate.function, value, mask)
+        by = 0 if aggregate.by is None else self._second(name, aggregate.by)
+        return AggregatePlan(aggregate.function, value, mask, by=by, parameter=aggregate.parameter)
 
     def _fixed_width(self, name: str, column: str) -> int:
         """The number of a column for a native udf."""
@@ -197,6 +200,13 @@ class Plan:
         number = self._index(Column(column, self.type_of(column)))
         if self.columns[number].layout.startswith("BYTES"):
             raise SchemaError(f"{name}: column {column!r} is a string; a native udf takes columns of fixed width")
+        return number
+
+    def _second(self, name: str, column: str) -> int:
+        """The number of the second column of a function."""
+        number = self._index(Column(column, self.type_of(column)))
+        if self.columns[number].layout.startswith("BYTES"):
+            raise SchemaError(f"{name} = {self.query.aggregates[name]!r}: column {column!r} is a string, not a number")
         return number
 
     def _index(self, column: Column) -> int:
@@ -337,9 +347,13 @@ def _time_hint(type: pa.DataType) -> str:
     return "cast it first"
 
 
-def _is_number(type: pa.DataType) -> bool:
+def _takes(kind: Kind, type: pa.DataType) -> bool:
+    """Whether a function can be of a column of this type."""
     type = storage(type)
-    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type))
+    if kind.takes == "booleans":
+        return bool(pa.types.is_boolean(type))
+    number = pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type)
+    return bool(number) or kind.takes != "numbers"
 
 
 def _reads_as_python(type: pa.DataType) -> bool:

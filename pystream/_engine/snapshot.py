@@ -88,6 +88,8 @@ def describe(query: Query, window: tuple[int, int]) -> dict[str, Any]:
                 "type": None if a.type is None else str(a.type),
             }
             | ({"native": [a.native.state_size, *a.native.columns]} if a.native else {})
+            | ({"by": a.by} if a.by else {})
+            | ({"parameter": a.parameter} if a.parameter else {})
             for name, a in query.aggregates.items()
         ],
     }

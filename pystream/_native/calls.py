@@ -73,7 +73,7 @@ def query_struct(
 def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
     """The fields of a ps_aggregate."""
     if plan.native is None:
-        return FUNCTIONS[plan.function], plan.column, plan.mask, ffi.NULL
+        return FUNCTIONS[plan.function], plan.column, plan.mask, ffi.NULL, plan.by, plan.parameter
     columns = ffi.new("int32_t[]", plan.native_columns)
     process = ffi.cast("ps_native_process", plan.native.process)
     produce = ffi.cast("ps_native_produce", plan.native.produce)

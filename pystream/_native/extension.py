@@ -12,7 +12,7 @@ except ImportError as error:  # a source tree without a build
         "the compiled part of pystream is missing; install the package with `pip install .` in its source tree",
     ) from error
 
-ABI = 16
+ABI = 17
 if lib.PS_ABI != ABI:
     raise ImportError("the compiled part of pystream is of another version; install again with `pip install .`")
 
@@ -32,7 +32,7 @@ DESIGNS = {
     "sliced": lib.PS_SLICED,
     "runs": lib.PS_RUNS,
 }
-FUNCTIONS = {name: getattr(lib, f"PS_{name.removesuffix('_udf').upper()}") for name in KINDS}
+FUNCTIONS = {name: getattr(lib, f"PS_{kind.code or name.upper()}") for name, kind in KINDS.items()}
 TYPES = {
     name: getattr(lib, f"PS_{name}")
     for name in ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64", "BYTES32", "BYTES64")
