@@ -28,6 +28,8 @@ ALL = {
     "last_s": ps.last("s"),
     "avg_all": ps.avg("f"),
     "min_f": ps.min("f"),
+    "var_f": ps.var("f"),
+    "std_i": ps.std("i", ddof=0, where=SOME),
 }
 
 
