@@ -276,5 +276,8 @@ def test_a_total_that_is_empty_holds_nothing(nothing_left):
         for _ in patience():
             if op.stats()["rows_out"] == 201:
                 break
-        assert op.stats()["rows_out"] == 201
-        assert _native.memory_live() - before < 200  # of 800
+        rows, left = op.poll(), _native.memory_live() - before
+        op.close(0)
+        assert sum(batch.num_rows for batch in rows) == 201
+        assert left < 200  # of 800
+        assert not any(batch.num_rows for batch in op)
