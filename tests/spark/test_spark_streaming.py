@@ -76,6 +76,8 @@ def test_every_bit_arrives(spark, tmp_path):
         "first": ps.first("f"),
         "last": ps.last("i"),
         "mean": ps.avg("f", pc.field("x") < 1),
+        "variance": ps.var("i", ddof=0),
+        "deviation": ps.std("f"),
     }
     query = ps.Query(ps.Window("10s", "4s"), ["name", "x"], aggregates)
     runs.write(tmp_path, table, files=2)
