@@ -32,7 +32,7 @@ Or feed it while it runs, and read windows as soon as they are complete.
 Where to go on:
 
     Query, Window         what is asked
-    count sum avg mean min max first last           the functions; all take `where=`, a pyarrow compute expression
+    count sum avg mean min max first last any all   the functions; all take `where=`, a pyarrow compute expression
     udf, native_udf       functions of your own, in Python or compiled
     aggregate             whole inputs in, a table out
     Operator              add, heartbeat, close; read, poll, `for batch in op`, `async for`; snapshot, restore
