@@ -486,3 +486,33 @@ def test_a_cancel_during_a_pause_lets_no_worker_take_a_step(nothing_left):
             break
     assert windows < rows
     assert after == windows
+
+
+@pytest.mark.parametrize("design", ["mq", "sliced"])
+@pytest.mark.parametrize("function", [ps.min, ps.max])
+def test_a_minimum_is_one_that_a_column_could_have_led_to(function, design):
+    """Windows keep min and max in the order of values, in which every NaN is one: the others are refused."""
+    query, schema = (
+        ps.Query(ps.Window(10), None, {"x": function("f")}),
+        pa.schema({"ts": pa.int64(), "f": pa.float64()}),
+    )
+
+    def restored(bits: int, n: int) -> list[float | None]:
+        with ps.Operator(query, 1, schema) as op:
+            op.heartbeat(0, 2)
+            saved = from_bytes(op.snapshot())
+        state = [[0], [b""], [struct.pack("<Qq", bits, n)]]
+        types = saved.windows.schema.types
+        columns = [pa.array(c, type) for c, type in zip(state, types, strict=True)]
+        saved.windows = pa.record_batch(columns, schema=saved.windows.schema)
+        with ps.Operator.restore(query, to_bytes(saved), design=design) as op:
+            op.close(0)
+            return pa.Table.from_batches(op, op.schema)["x"].to_pylist()
+
+    for x in (1.5, -0.0, -np.inf):
+        assert repr(restored(struct.unpack("<Q", struct.pack("<d", x))[0], 7)) == repr([x])
+    assert np.isnan(restored(0x7FF8000000000000, 1)).all()
+    assert restored(0, 0) == [None]
+    for bits, n in [(0x7FF8000000000001, 1), (0xFFF8000000000000, 1), (1, 0), (0, 2**62 + 1)]:
+        with pytest.raises(ps.SnapshotError, match=r"window \d is wrong"):
+            restored(bits, n)

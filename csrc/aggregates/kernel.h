@@ -130,7 +130,7 @@ typedef struct {
   bool (*reserve)(void *state, const column *c, int64_t row);    /* NULL: its add never allocates */
   void (*drop)(void *state);                                     /* frees what the state holds; NULL: nothing to free */
   ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault);
-  bool (*write)(const aggregate *a, const void *state, byte_buffer *to); /* false: out of memory */
+  bool (*write)(const aggregate *a, const void *state, byte_buffer *to); /* false: out of memory; NULL: no bytes */
   void (*read)(const aggregate *a, void *state, state_reader *from);     /* checks; the state is zero before */
 
   /* Partials of slices; without finish_many no design has slices of it. */
