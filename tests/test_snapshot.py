@@ -20,7 +20,7 @@ from strategies import Collect
 from threads import core_threads, patience
 
 import pystream as ps
-from pystream._engine.snapshot import _HEAD, MAGIC, VERSION, from_bytes, to_bytes
+from pystream._engine.snapshot import _HEAD, _PART, MAGIC, VERSION, from_bytes, to_bytes
 from pystream.operator import CANNOT, DESIGNS
 
 SCHEMA = pa.schema(
@@ -314,6 +314,21 @@ def test_every_flipped_bit_and_every_cut_is_noticed():
 
 def resealed(rest: bytes) -> bytes:
     return _HEAD.pack(MAGIC, VERSION, len(rest), hashlib.sha256(rest).digest()) + rest
+
+
+def test_parts_that_are_missing_are_noticed():
+    """With a right checksum, whichever part is the last one, or the first that is half."""
+    q = query()
+    with half_way(q) as op:
+        rest = op.snapshot()[_HEAD.size :]
+    ends = [0]
+    while ends[-1] < len(rest):
+        ends.append(ends[-1] + _PART.size + _PART.unpack_from(rest, ends[-1])[0])
+    assert len(ends) > 6
+    for end in ends[:-1]:
+        for cut in (end, end + 1, end + _PART.size):
+            with pytest.raises(ps.SnapshotError, match="the snapshot is damaged: "):
+                ps.Operator.restore(q, resealed(rest[:cut]))
 
 
 def harmless(q: ps.Query, blob: bytes, design: str) -> bool:

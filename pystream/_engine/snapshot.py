@@ -139,7 +139,7 @@ def from_bytes(blob: bytes) -> Snapshot:
     parts = _parts(rest)
     try:
         header = json.loads(next(parts))
-        schema, types = (_readable(pa.ipc.read_schema(pa.py_buffer(next(parts)))) for _ in range(2))
+        schema, types = [_readable(pa.ipc.read_schema(pa.py_buffer(next(parts)))) for _ in range(2)]
         windows = _batch(next(parts))
         slices = _batch(next(parts)) if version > 1 else _NO_SLICES
         start_next = _number(header["start_next"]) if version > 1 else 0
