@@ -331,6 +331,22 @@ def test_parts_that_are_missing_are_noticed():
                 ps.Operator.restore(q, resealed(rest[:cut]))
 
 
+def test_finished_rows_have_the_columns_of_the_others():
+    """One that says it has no nulls could not stand in a table with the rows that follow."""
+    q = ps.Query(ps.Window(5), None, {"n": ps.count()})
+    with ps.Operator(q, 1, [("ts", "int64")]) as op:
+        op.add(0, {"ts": [1, 6, 11]})
+        assert op.read(timeout=60)
+        op.add(0, {"ts": [16]})
+        while not (saved := from_bytes(op.snapshot())).rows:
+            pass
+    assert ps.Operator.restore(q, to_bytes(saved)).end(discard=True) is None
+    strict = pa.schema([f.with_nullable(f.name != "n") for f in saved.rows[0].schema])
+    saved.rows = [pa.RecordBatch.from_arrays(batch.columns, schema=strict) for batch in saved.rows]
+    with pytest.raises(ps.SnapshotError, match="its rows are not rows of the query"):
+        ps.Operator.restore(q, to_bytes(saved))
+
+
 def harmless(q: ps.Query, blob: bytes, design: str) -> bool:
     """Refused with a SnapshotError, or an operator that runs to its end, if need be with an error. True: refused."""
     try:
