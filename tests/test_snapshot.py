@@ -20,7 +20,7 @@ from strategies import Collect
 from threads import core_threads, patience
 
 import pystream as ps
-from pystream._engine.snapshot import _HEAD, MAGIC, VERSION, from_bytes, to_bytes
+from pystream._engine.snapshot import _HEAD, _PART, MAGIC, VERSION, from_bytes, to_bytes
 from pystream.operator import CANNOT, DESIGNS
 
 SCHEMA = pa.schema(
@@ -314,6 +314,37 @@ def test_every_flipped_bit_and_every_cut_is_noticed():
 
 def resealed(rest: bytes) -> bytes:
     return _HEAD.pack(MAGIC, VERSION, len(rest), hashlib.sha256(rest).digest()) + rest
+
+
+def test_parts_that_are_missing_are_noticed():
+    """With a right checksum, whichever part is the last one, or the first that is half."""
+    q = query()
+    with half_way(q) as op:
+        rest = op.snapshot()[_HEAD.size :]
+    ends = [0]
+    while ends[-1] < len(rest):
+        ends.append(ends[-1] + _PART.size + _PART.unpack_from(rest, ends[-1])[0])
+    assert len(ends) > 6
+    for end in ends[:-1]:
+        for cut in (end, end + 1, end + _PART.size):
+            with pytest.raises(ps.SnapshotError, match="the snapshot is damaged: "):
+                ps.Operator.restore(q, resealed(rest[:cut]))
+
+
+def test_finished_rows_have_the_columns_of_the_others():
+    """One that says it has no nulls could not stand in a table with the rows that follow."""
+    q = ps.Query(ps.Window(5), None, {"n": ps.count()})
+    with ps.Operator(q, 1, [("ts", "int64")]) as op:
+        op.add(0, {"ts": [1, 6, 11]})
+        assert op.read(timeout=60)
+        op.add(0, {"ts": [16]})
+        while not (saved := from_bytes(op.snapshot())).rows:
+            pass
+    assert ps.Operator.restore(q, to_bytes(saved)).end(discard=True) is None
+    strict = pa.schema([f.with_nullable(f.name != "n") for f in saved.rows[0].schema])
+    saved.rows = [pa.RecordBatch.from_arrays(batch.columns, schema=strict) for batch in saved.rows]
+    with pytest.raises(ps.SnapshotError, match="its rows are not rows of the query"):
+        ps.Operator.restore(q, to_bytes(saved))
 
 
 def harmless(q: ps.Query, blob: bytes, design: str) -> bool:
