@@ -32,7 +32,7 @@ Or feed it while it runs, and read windows as soon as they are complete.
 Where to go on:
 
     Query, Window         what is asked
-    count sum avg mean min max first last any all   the functions; all take `where=`, a pyarrow compute expression
+    count sum avg mean var std min max first last any all   the functions, each with `where=`, a compute expression
     udf, native_udf       functions of your own, in Python or compiled
     aggregate             whole inputs in, a table out
     Operator              add, heartbeat, close; read, poll, `for batch in op`, `async for`; snapshot, restore
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         SumOverflowError,
         UdfError,
     )
-    from pystream.functions import all, any, avg, count, first, last, max, mean, min, native_udf, sum, udf
+    from pystream.functions import all, any, avg, count, first, last, max, mean, min, native_udf, std, sum, udf, var
     from pystream.operator import Operator
     from pystream.query import Query, Window
     from pystream.t_gate import TGate
@@ -112,8 +112,10 @@ __all__ = [
     "mean",
     "min",
     "native_udf",
+    "std",
     "sum",
     "udf",
+    "var",
 ]
 
 #: Where the public names are, those that load fastest first.

@@ -7,11 +7,13 @@
 static const kernel *const of_integers[PS_FUNCTIONS] = {
     [PS_COUNT] = &kernel_count, [PS_SUM] = &kernel_sum_integers, [PS_AVG] = &kernel_avg_integers,
     [PS_MIN] = &kernel_min,     [PS_MAX] = &kernel_max,          [PS_FIRST] = &kernel_first,
-    [PS_LAST] = &kernel_last,   [PS_UDF] = &kernel_udf,          [PS_NATIVE] = &kernel_native};
+    [PS_LAST] = &kernel_last,   [PS_VAR] = &kernel_var_integers, [PS_STD] = &kernel_std_integers,
+    [PS_UDF] = &kernel_udf,     [PS_NATIVE] = &kernel_native};
 
 static const kernel *const of_floats[PS_FUNCTIONS] = {[PS_SUM] = &kernel_sum_floats, [PS_AVG] = &kernel_avg_floats,
                                                       [PS_MIN] = &kernel_min,        [PS_MAX] = &kernel_max,
-                                                      [PS_FIRST] = &kernel_first,    [PS_LAST] = &kernel_last};
+                                                      [PS_FIRST] = &kernel_first,    [PS_LAST] = &kernel_last,
+                                                      [PS_VAR] = &kernel_var_floats, [PS_STD] = &kernel_std_floats};
 
 static const kernel *const of_bytes[PS_FUNCTIONS] = {[PS_MIN] = &kernel_min_bytes,
                                                      [PS_MAX] = &kernel_max_bytes,

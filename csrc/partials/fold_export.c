@@ -10,6 +10,7 @@
  *     sum, avg                     how many values;  the sum in 16 bytes, little-endian two's complement: of integers
  *                                  itself; of floats the narrow sum, behind which the wide one may follow: its limbs, 8
  *                                  bytes each, and how many NaN, +inf and -inf, 8 bytes each (exact_sum.h)
+ *     var, std                     how many values;  the moments as bytes (moments.c)
  *     min, max                     the value; null: there is none
  *     first, last                  the same, and the ts, stream and position of the row it comes from
  */

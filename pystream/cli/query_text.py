@@ -136,7 +136,7 @@ def aggregate(text: str) -> Aggregate:
         return ps.count(chosen)
     if not colon or not column:
         raise PystreamError(f"{text!r}: of which column? Say {function}:COLUMN")
-    return FUNCTIONS_OF_COLUMN[function](column, chosen)
+    return FUNCTIONS_OF_COLUMN[function](column, where=chosen)
 
 
 def _found_ts(schemas: Sequence[pa.Schema]) -> str:
