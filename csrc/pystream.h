@@ -15,7 +15,7 @@
    W-Hive. Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 17 /* raised with every change of a declaration; pystream/_native refuses another number */
+#define PS_ABI 18 /* raised with every change of a declaration; pystream/_native refuses another number */
 
 typedef enum {
   PS_OK = 0,
@@ -60,6 +60,8 @@ typedef enum {
   PS_MAX,
   PS_FIRST,
   PS_LAST,
+  PS_ARG_MIN,
+  PS_ARG_MAX,
   PS_UDF,
   PS_NATIVE,
   PS_FUNCTIONS
@@ -398,6 +400,7 @@ typedef enum {
   PS_BAD_COUNT, /* below 0, or more than there are rows */
   PS_BAD_SUM,   /* not the bytes of a sum, or a sum impossible for its number of values */
   PS_BAD_VALUE, /* no value of its column: out of range, not UTF-8, or of another length */
+  PS_BAD_BY,    /* a value without one of the second column, or one out of its range */
   PS_BAD_PLACE, /* a value without timestamp, stream and position, or a timestamp outside the slice */
   PS_BAD_PACK   /* not what packing produces, or of other keys */
 } ps_partial_fault;

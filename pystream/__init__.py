@@ -68,7 +68,22 @@ if TYPE_CHECKING:
         SumOverflowError,
         UdfError,
     )
-    from pystream.functions import all, any, avg, count, first, last, max, mean, min, native_udf, sum, udf
+    from pystream.functions import (
+        all,
+        any,
+        arg_max,
+        arg_min,
+        avg,
+        count,
+        first,
+        last,
+        max,
+        mean,
+        min,
+        native_udf,
+        sum,
+        udf,
+    )
     from pystream.operator import Operator
     from pystream.query import Query, Window
     from pystream.t_gate import TGate
@@ -104,6 +119,8 @@ __all__ = [
     "aggregate",
     "all",
     "any",
+    "arg_max",
+    "arg_min",
     "avg",
     "count",
     "first",
