@@ -62,6 +62,8 @@ typedef enum {
   PS_LAST,
   PS_VAR,
   PS_STD,
+  PS_ARG_MIN,
+  PS_ARG_MAX,
   PS_UDF,
   PS_NATIVE,
   PS_FUNCTIONS
@@ -400,6 +402,7 @@ typedef enum {
   PS_BAD_COUNT,  /* below 0, or more than there are rows */
   PS_BAD_SUM,    /* not the bytes of a sum, or a sum impossible for its number of values */
   PS_BAD_VALUE,  /* no value of its column: out of range, not UTF-8, or of another length */
+  PS_BAD_BY,     /* a value without one of the second column, or one out of its range */
   PS_BAD_PLACE,  /* a value without timestamp, stream and position, or a timestamp outside the slice */
   PS_BAD_PACK,   /* not what packing produces, or of other keys */
   PS_BAD_MOMENTS /* var, std: not the bytes of moments, or impossible for their number of values */

@@ -35,6 +35,8 @@ AGGREGATES = {
     "high": ps.max("id"),
     "first": ps.first("id"),
     "last": ps.last("i"),
+    "who": ps.arg_min("id", "f"),
+    "what": ps.arg_max("i", "f"),
     "order": ps.udf(Collect, type=pa.string()),
 }
 INPUTS = 3

@@ -238,9 +238,10 @@ ps_code place_twice(const kernel_target *t, const counted_rows *c, int64_t i) {
 
 ps_code place_twice_in(const kernel_target *t, const kernel_input *in, int64_t row) {
   t->fault->row = row;
-  t->fault->ts = input_integer(in, in->from + 1, row);
-  t->fault->stream = input_integer(in, in->from + 2, row);
-  t->fault->position = input_integer(in, in->from + 3, row);
+  int32_t from = in->from + t->a->kernel->columns - 3;
+  t->fault->ts = input_integer(in, from, row);
+  t->fault->stream = input_integer(in, from + 1, row);
+  t->fault->position = input_integer(in, from + 2, row);
   return PS_TWICE;
 }
 

@@ -13,6 +13,7 @@
  *     var, std                     how many values;  the moments as bytes (moments.c)
  *     min, max                     the value; null: there is none
  *     first, last                  the same, and the ts, stream and position of the row it comes from
+ *     arg_min, arg_max             the value; that of the second column; the ts, stream and position of their row
  */
 #include "partials/fold.h"
 
@@ -30,7 +31,8 @@ bool fold_init_partials(ps_fold *f) {
   for (int32_t i = 0; i < f->functions.n; i++) {
     const aggregate *a = f->column[i].a;
     for (int32_t c = 0; c < a->kernel->columns; c++) {
-      *to++ = a->kernel->types[c] == PS_TYPES ? a->type : a->kernel->types[c];
+      ps_type type = a->kernel->types[c];
+      *to++ = type != PS_TYPES ? type : c == 0 ? a->type : a->by_type;
     }
   }
   return true;

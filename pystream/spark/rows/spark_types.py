@@ -92,7 +92,8 @@ def _never_null(query: Query, schema: pa.Schema) -> set[str]:
     aggregates = {
         name
         for name, a in query.aggregates.items()
-        if a.function == "count" or (a.function != "udf" and a.where is None and not schema.field(a.column).nullable)
+        if a.function == "count"
+        or (a.column and a.where is None and not any(schema.field(c).nullable for c in a.columns))
     }
     return {"ts"} | keys | aggregates
 
