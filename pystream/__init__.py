@@ -33,6 +33,7 @@ Where to go on:
 
     Query, Window         what is asked
     count sum avg mean min max first last           the functions; all take `where=`, a pyarrow compute expression
+    any all arg_min arg_max                         more of them
     udf, native_udf       functions of your own, in Python or compiled
     aggregate             whole inputs in, a table out
     Operator              add, heartbeat, close; read, poll, `for batch in op`, `async for`; snapshot, restore
