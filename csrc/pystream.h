@@ -60,6 +60,8 @@ typedef enum {
   PS_MAX,
   PS_FIRST,
   PS_LAST,
+  PS_VAR,
+  PS_STD,
   PS_ARG_MIN,
   PS_ARG_MAX,
   PS_UDF,
@@ -394,15 +396,16 @@ typedef struct ps_fold ps_fold;
 
 /* What is wrong with a partial: ps_fault.code, with its row and aggregate (-1: none). */
 typedef enum {
-  PS_BAD_SLICE, /* no slice of a window begins there */
-  PS_BAD_LATE,  /* the slice is in a window that was emitted */
-  PS_BAD_ROWS,  /* below 1, or too many */
-  PS_BAD_COUNT, /* below 0, or more than there are rows */
-  PS_BAD_SUM,   /* not the bytes of a sum, or a sum impossible for its number of values */
-  PS_BAD_VALUE, /* no value of its column: out of range, not UTF-8, or of another length */
-  PS_BAD_BY,    /* a value without one of the second column, or one out of its range */
-  PS_BAD_PLACE, /* a value without timestamp, stream and position, or a timestamp outside the slice */
-  PS_BAD_PACK   /* not what packing produces, or of other keys */
+  PS_BAD_SLICE,  /* no slice of a window begins there */
+  PS_BAD_LATE,   /* the slice is in a window that was emitted */
+  PS_BAD_ROWS,   /* below 1, or too many */
+  PS_BAD_COUNT,  /* below 0, or more than there are rows */
+  PS_BAD_SUM,    /* not the bytes of a sum, or a sum impossible for its number of values */
+  PS_BAD_VALUE,  /* no value of its column: out of range, not UTF-8, or of another length */
+  PS_BAD_BY,     /* a value without one of the second column, or one out of its range */
+  PS_BAD_PLACE,  /* a value without timestamp, stream and position, or a timestamp outside the slice */
+  PS_BAD_PACK,   /* not what packing produces, or of other keys */
+  PS_BAD_MOMENTS /* var, std: not the bytes of moments, or impossible for their number of values */
 } ps_partial_fault;
 
 /* The query has no PS_UDF and no PS_NATIVE. `stream` and `position` are PS_I64 columns without nulls, or -1. Windows

@@ -32,8 +32,8 @@ Or feed it while it runs, and read windows as soon as they are complete.
 Where to go on:
 
     Query, Window         what is asked
-    count sum avg mean min max first last           the functions; all take `where=`, a pyarrow compute expression
-    any all arg_min arg_max                         more of them
+    count sum avg mean var std min max arg_min arg_max first last any all
+                          the functions; all take `where=`, a pyarrow compute expression
     udf, native_udf       functions of your own, in Python or compiled
     aggregate             whole inputs in, a table out
     Operator              add, heartbeat, close; read, poll, `for batch in op`, `async for`; snapshot, restore
@@ -82,8 +82,10 @@ if TYPE_CHECKING:
         mean,
         min,
         native_udf,
+        std,
         sum,
         udf,
+        var,
     )
     from pystream.operator import Operator
     from pystream.query import Query, Window
@@ -130,8 +132,10 @@ __all__ = [
     "mean",
     "min",
     "native_udf",
+    "std",
     "sum",
     "udf",
+    "var",
 ]
 
 #: Where the public names are, those that load fastest first.

@@ -54,6 +54,8 @@ KINDS = {
     "count": Kind("nothing", pa.int64(), ("n",)),
     "sum": Kind("numbers", _sum_type, ("n", "sum")),
     "avg": Kind("numbers", pa.float64(), ("n", "sum")),
+    "var": Kind("numbers", pa.float64(), ("n", "moments")),
+    "std": Kind("numbers", pa.float64(), ("n", "moments")),
     "min": Kind("anything", partial=("value",)),
     "max": Kind("anything", partial=("value",)),
     "first": Kind("anything", partial=_PLACED, ordered=True),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: As in csrc/pystream.h.
 NATIVE_COLUMNS_MAX = 64
 NATIVE_STATE_MAX = 1 << 20
+DDOF_MAX = (1 << 31) - 1
 
 
 class UserWindow(Protocol):
@@ -72,6 +73,7 @@ class Aggregate:
 
     def __repr__(self) -> str:
         parts = [*self.columns]
+        parts += [f"ddof={self.parameter}"] if self.function in ("var", "std") and self.parameter != 1 else []
         parts += [f"where={self.where}"] if self.where is not None else []
         parts += [getattr(self.factory, "__name__", repr(self.factory))] if self.factory else []
         return f"{self.function}({', '.join(parts)})"
@@ -151,6 +153,38 @@ def mean(column: str, where: pc.Expression | None = None) -> Aggregate:
     True
     """
     return _of_column("avg", column, where, "mean")
+
+
+def var(column: str, ddof: int = 1, where: pc.Expression | None = None) -> Aggregate:
+    """Variance, as float64: the double nearest to the exact value, so values far from zero lose nothing.
+
+    `ddof` is subtracted from the number of values: 1 for a sample, 0 for all there is. With fewer than `ddof` + 1
+    values the result is null, and if one of them is NaN or infinite it is NaN.
+
+    >>> query = ps.Query(ps.Window(10), None, {"sample": ps.var("cons"), "all": ps.var("cons", ddof=0)})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 10], "cons": [1e15, 1e15 + 0.5, 7.0]}]).to_pylist()
+    [{'ts': 0, 'sample': 0.125, 'all': 0.0625}, {'ts': 10, 'sample': None, 'all': 0.0}]
+    """
+    return _moment("var", column, ddof, where)
+
+
+def std(column: str, ddof: int = 1, where: pc.Expression | None = None) -> Aggregate:
+    """Standard deviation: the double nearest to the root of the exact variance; the rest is as with `var`.
+
+    >>> query = ps.Query(ps.Window(10), None, {"deviation": ps.std("cons")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2], "cons": [1, 3, 5]}]).to_pylist()
+    [{'ts': 0, 'deviation': 2.0}]
+    """
+    return _moment("std", column, ddof, where)
+
+
+def _moment(function: str, column: str, ddof: int, where: pc.Expression | None) -> Aggregate:
+    if not isinstance(ddof, int) or isinstance(ddof, bool):
+        hint = "" if isinstance(ddof, bool | float | str) else "; a condition is where=..."
+        raise TypeError(f"{function}(ddof=...) takes an integer, not {ddof!r}{hint}")
+    if not 0 <= ddof <= DDOF_MAX:
+        raise ValueError(f"{function}(ddof=...) takes a number between 0 and {DDOF_MAX}, not {ddof}")
+    return replace(_of_column(function, column, where), parameter=ddof)
 
 
 def min(column: str, where: pc.Expression | None = None) -> Aggregate:

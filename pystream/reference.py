@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+
+from pystream._exact import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,22 +59,9 @@ def _apply(function: Any, rows: list[Row]) -> Any:
     values = [r[function.column] for r in rows]
     if not values:
         return None
-    if function.function in ("sum", "avg"):
-        return _sum(values, None if function.function == "sum" else len(values))
+    if function.function in ("sum", "avg", "var", "std"):
+        return number(function.function, values, function.parameter)
     if function.function in ("min", "max", "all", "any", "arg_min", "arg_max"):
         best = min if function.function in ("min", "all", "arg_min") else max  # of equals the first
         return best(rows, key=lambda r: _order(r[function.by or function.column]))[function.column]
     return values[0] if function.function == "first" else values[-1]
-
-
-def _sum(values: list[Any], n: int | None = None) -> Any:
-    """Exact, divided by n if there is one; floats are rounded once, at the end."""
-    if not isinstance(values[0], float):
-        return sum(values) if n is None else sum(values) / n
-    if not all(map(math.isfinite, values)):
-        return sum(v for v in values if not math.isfinite(v))  # NaN and infinities decide alone
-    exact = sum(map(Fraction, values)) / (n or 1)
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.inf if exact > 0 else -math.inf

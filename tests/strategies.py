@@ -23,11 +23,12 @@ TYPES = {
     "u": pa.uint32(),
     "f": pa.float64(),
     "g": pa.float32(),
+    "far": pa.float64(),
     "s": pa.string(),
     "flag": pa.bool_(),
     "day": pa.date32(),
 }
-NUMBERS = ("i", "small", "u", "f", "g")
+NUMBERS = ("i", "small", "u", "f", "g", "far", "flag")
 BOOLEANS = ("flag",)
 FIXED_WIDTH = [name for name in TYPES if name != "s"]
 SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e300, -1e300, 5e-324]
@@ -38,6 +39,7 @@ VALUES = {
     "u": st.integers(0, 2**32 - 1),
     "f": st.one_of(st.floats(-1000, 1000), st.sampled_from(SPECIAL)),
     "g": st.one_of(st.floats(-1000, 1000, width=32), st.sampled_from([0.0, -0.0, math.inf, math.nan])),
+    "far": st.integers(-8, 8).map(lambda i: 1e15 + i / 8),  # the variance is all that differs
     "s": TEXT,
     "flag": st.booleans(),
     "day": st.dates(),
@@ -148,7 +150,8 @@ def cases(draw: st.DrawFn, most: int = 5, without: tuple[str, ...] = ()) -> Case
     for name, column in draw(st.lists(st.sampled_from(functions), unique=True, max_size=5)):
         by = [draw(st.sampled_from(FIXED_WIDTH))] if KINDS[name].by else []
         where, filters[f"{name}_{column}"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
-        aggregates[f"{name}_{column}"] = getattr(ps, name)(column, *by, where=where)
+        more = {"ddof": draw(st.integers(0, 2))} if name in ("var", "std") else {}
+        aggregates[f"{name}_{column}"] = getattr(ps, name)(column, *by, where=where, **more)
     if draw(st.booleans()) or not aggregates:
         where, filters["n"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
         aggregates["n"] = ps.count(where=where)

@@ -7,10 +7,10 @@
  *   folds (fold.h)                 an entry per slice, which   fold_entries, export, check, import, gather
  *                                  travels
  *
- * Each family is one file: count.c, sums.c, extremes.c (min, max), arg_extremes.c, first_last.c, strings.c
- * (those six of strings), user_functions.c. The layout of states, partials and entries is known there and nowhere else; all zero bytes is one
- * that no tuple fell into. Where two of them are laid out alike, they share their code. A callback runs once per block
- * of rows or per slice, never per row, but for `add`.
+ * Each family is one file: count.c, sums.c, moments.c (var, std), extremes.c (min, max), arg_extremes.c, first_last.c,
+ * strings.c (min, max, first, last and arg_* of strings), user_functions.c. The layout of states, partials and entries
+ * is known there and nowhere else; all zero bytes is one that no tuple fell into. Where two of them are laid out alike,
+ * they share their code. A callback runs once per block of rows or per slice, never per row, but for `add`.
  *
  * To add a function: its table in a family, or in a new file, an `extern` below, and a line in kernel.c.
  */
@@ -78,7 +78,7 @@ typedef struct {
   uint8_t *strings; /* entries refer to it by offset */
   int64_t length, capacity;
   int64_t in_use; /* bytes of `length` that entries have, the others were left for larger ones */
-  int64_t wide;   /* bytes of float sums that have a block of their own */
+  int64_t wide;   /* bytes of float sums and squares that have a block of their own */
 } kernel_store;
 
 /* Where a block of rows, or of entries that travelled, goes. Slices have no store to speak of. */
@@ -120,6 +120,7 @@ typedef struct {
 
 typedef struct {
   bool mean;     /* sums: avg, not sum */
+  bool root;     /* moments: std, not var */
   bool greatest; /* of values or places the greatest wins, not the least: max, last */
   bool placed;   /* the place of a row decides, not its value: first, last, and of equals arg_min, arg_max; it travels
                     in the last three columns */
@@ -131,14 +132,14 @@ typedef struct {
   bool (*reserve)(void *state, const column *c, int64_t row);    /* NULL: its add never allocates */
   void (*drop)(void *state);                                     /* frees what the state holds; NULL: nothing to free */
   ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault);
-  bool (*write)(const aggregate *a, const void *state, byte_buffer *to); /* false: out of memory */
+  bool (*write)(const aggregate *a, const void *state, byte_buffer *to); /* false: out of memory; NULL: no bytes */
   void (*read)(const aggregate *a, void *state, state_reader *from);     /* checks; the state is zero before */
 
   /* Partials of slices; without finish_many no design has slices of it. */
   size_t size;   /* of a partial; 0: the rows of the key say it all */
   bool stacked;  /* min, max, arg_min, arg_max, first */
   bool sums;     /* sum, avg: may be plain */
-  bool owns;     /* partials may hold memory of their own: float sums */
+  bool owns;     /* partials may hold memory of their own: float sums and moments */
   bool is_bytes; /* partials refer to bytes elsewhere */
   ps_code (*fold)(const kernel_target *t, const counted_rows *c);
   bool (*enter)(const partial_totals *t, const partial_list *list); /* false: out of memory */
@@ -185,6 +186,7 @@ const kernel *kernel_of(ps_function function, ps_type type, bool masked);
 
 extern const kernel kernel_count, kernel_count_rows;
 extern const kernel kernel_sum_integers, kernel_avg_integers, kernel_sum_floats, kernel_avg_floats;
+extern const kernel kernel_var_integers, kernel_std_integers, kernel_var_floats, kernel_std_floats;
 extern const kernel kernel_min, kernel_max;
 extern const kernel kernel_arg_min, kernel_arg_max;
 extern const kernel kernel_first, kernel_last;

@@ -6,6 +6,7 @@
  *   sum, avg of integers        16  the sum, two's complement;  8  how many
  *   sum, avg of floats          16  the narrow sum;  8  how many;  1  whether a wide sum follows:
  *                               8 * EXACT_SUM_LIMBS  its limbs;  3 * 8  how many NaN, +inf, -inf
+ *   var, std                    8   how many;  1, 1  whether a wide sum follows, and wide squares;  the moments (moments.c)
  *   min, max, first, last       8   the value's bits;  8  how many
  *   the same of strings         1   whether there is one;  8  its length, and its bytes
  *   arg_min, arg_max            as first, last;  8  the bits of the second column's value, 0 if there is none

@@ -8,6 +8,7 @@
 #include "base/exact_sum.h"
 #include "aggregates/partial.h"
 #include "aggregates/state_bytes.h"
+#include "aggregates/wide_bytes.h"
 
 typedef struct {
   int128 sum;
@@ -16,9 +17,7 @@ typedef struct {
 
 typedef ps_exact_sum float_state;
 
-/* The bytes of sums that travel, and of wide ones in snapshots. */
-#define NARROW_BYTES 16
-#define WIDE_BYTES (8 * EXACT_SUM_LIMBS + 3 * 8)
+#define NARROW_BYTES 16 /* of sums that travel */
 
 static inline int128 integer_of(uint64_t bits, bool is_unsigned) {
   return is_unsigned ? (int128)bits : (int128)(int64_t)bits;
@@ -211,22 +210,6 @@ static ps_code float_finish(const aggregate *a, const void *state, out_rows *row
 }
 
 static void float_drop(void *state) { exact_sum_clear(state); }
-
-static void put_wide(uint8_t *to, const exact_sum_wide *w) {
-  for (int i = 0; i < EXACT_SUM_LIMBS; i++) to = bytes_put_word(to, w->limb[i]);
-  to = bytes_put_word(to, (uint64_t)w->nan);
-  to = bytes_put_word(to, (uint64_t)w->plus_inf);
-  bytes_put_word(to, (uint64_t)w->minus_inf);
-}
-
-static exact_sum_wide wide_at(const uint8_t *from) {
-  exact_sum_wide w;
-  for (int i = 0; i < EXACT_SUM_LIMBS; i++, from += 8) w.limb[i] = bytes_word(from);
-  w.nan = (int64_t)bytes_word(from);
-  w.plus_inf = (int64_t)bytes_word(from + 8);
-  w.minus_inf = (int64_t)bytes_word(from + 16);
-  return w;
-}
 
 static bool float_write(const aggregate *a, const void *state, byte_buffer *to) {
   (void)a;
@@ -429,23 +412,12 @@ static bool float_export(const kernel_output *o) {
   return n != NULL;
 }
 
-/* A value is below 2^1024, bit 2098 of the wide sum; that many bits and more are those of limb 32 above its 50th. */
-static bool wide_sum_possible(const exact_sum_wide *w, int64_t n) {
-  _Static_assert(EXACT_SUM_LIMBS == 35, "the limbs below are the upper ones");
-  int128 high = (int128)((uint128)w->limb[33] << 64 | w->limb[32]);
-  if (w->limb[34] != (high < 0 ? UINT64_MAX : 0)) return false;
-  high >>= 2098 - 2048;
-  if (high > n || high < -(int128)n - 1) return false;
-  if (w->nan < 0 || w->nan > n || w->plus_inf < 0 || w->plus_inf > n) return false;
-  return w->minus_inf >= 0 && w->minus_inf <= n;
-}
-
 static bool float_sum_possible(bytes x, int64_t n) {
   if (x.length != NARROW_BYTES && x.length != NARROW_BYTES + WIDE_BYTES) return false;
   if (n == 0 && (x.length != NARROW_BYTES || bytes_int128(x.data) != 0)) return false;
   if (x.length == NARROW_BYTES) return true;
   exact_sum_wide w = wide_at(x.data + NARROW_BYTES);
-  return wide_sum_possible(&w, n);
+  return exact_sum_wide_possible(&w, n);
 }
 
 static bool sum_check(const aggregate *a, const kernel_input *in) {

@@ -226,6 +226,44 @@ double exact_pairs_covar(const ps_exact_pairs *p, exact_unit unit, int64_t ddof)
   return a.negative ? -magnitude : magnitude;
 }
 
+/* ---- states that came as bytes ---- */
+
+#define NARROW_SQUARE_BITS (2 * (53 + EXACT_SUM_SHIFT_MAX)) /* in units of each part */
+#define WIDE_SQUARE_BITS (EXACT_PRODUCT_UNIT + 2 * 1024)
+
+/* Whether n squares below 2^bits can add up to it. */
+static bool squares_possible(const uint64_t *limb, int limbs, int bits, uint64_t n) {
+  int top = limbs_top(limb, limbs), i = bits / 64, offset = bits % 64;
+  if (top < bits) return top < 0 || n > 0;
+  if (top >= bits + EXACT_PRODUCT_MAX_BITS) return false;
+  uint64_t above = i + 1 < limbs ? limb[i + 1] : 0;
+  return (limb[i] >> offset | above << 1 << (63 - offset)) < n;
+}
+
+/* The squares are within their range, and n * sum(x * x) >= sum(x)^2: values with these sums exist, if not as doubles. */
+bool exact_moments_possible(const ps_exact_moments *m, exact_unit unit) {
+  const exact_sum_wide *wide = m->sum.wide;
+  bool integers = unit == EXACT_INTEGERS;
+  if (integers && !exact_moments_are_narrow(m)) return false;
+  if (wide && !exact_sum_wide_possible(wide, m->sum.n)) return false;
+  uint64_t n = (uint64_t)m->sum.n;
+  uint64_t special = wide ? (uint64_t)wide->nan + (uint64_t)wide->plus_inf + (uint64_t)wide->minus_inf : 0;
+  if (special > n) return false;
+  n -= special;
+  if (!squares_possible(m->squares.word, EXACT_PRODUCT_WORDS, integers ? 128 : NARROW_SQUARE_BITS, n)) return false;
+  if (m->squares.wide && !squares_possible(m->squares.wide->limb, EXACT_PRODUCT_LIMBS, WIDE_SQUARE_BITS, n))
+    return false;
+  numerator a;
+  ps_exact_sum sum = m->sum;
+  sum.n = (int64_t)n;
+  if (exact_moments_are_narrow(m)) {
+    narrow_numerator(&a, &sum, &sum, &m->squares, unit);
+  } else {
+    wide_numerator(&a, &sum, &sum, &m->squares);
+  }
+  return !a.negative;
+}
+
 /* ---- for tests ---- */
 
 ps_exact_moments *ps_exact_moments_new(void) { return memory_new(sizeof(ps_exact_moments)); }

@@ -56,20 +56,24 @@ bool exact_moments_subtract_rare(ps_exact_moments *m, const ps_exact_moments *ot
 bool exact_moments_reserve(ps_exact_moments *m, double x);
 
 /* The common case in line, because it is an inner loop: values below 2^35, for which one multiplication makes units of the
-   narrow sum of m. */
-static inline bool exact_moments_add(ps_exact_moments *m, double x) {
-  uint64_t bits;
+   narrow sum of m. False: it is another, nothing changed. */
+static inline bool exact_moments_add_narrow(ps_exact_moments *m, uint64_t bits) {
   int128 total;
-  memcpy(&bits, &x, sizeof bits);
   exact_parts parts = exact_parts_of(bits);
-  if (__builtin_expect(parts.shift > 62, 0)) return exact_moments_add_rare(m, x);
+  if (__builtin_expect(parts.shift > 62, 0)) return false;
   uint64_t sign = 0 - (bits >> 63);
   int128 units = (int128)(int64_t)((parts.m ^ sign) - sign) * (int64_t)(UINT64_C(1) << parts.shift);
-  if (__builtin_expect(__builtin_add_overflow(m->sum.narrow, units, &total), 0)) return exact_moments_add_rare(m, x);
+  if (__builtin_expect(__builtin_add_overflow(m->sum.narrow, units, &total), 0)) return false;
   m->sum.narrow = total;
   m->sum.n++;
   exact_product_add_narrow(&m->squares, parts, parts, 0);
   return true;
+}
+
+static inline bool exact_moments_add(ps_exact_moments *m, double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return __builtin_expect(exact_moments_add_narrow(m, bits), 1) || exact_moments_add_rare(m, x);
 }
 
 /* Integers: |sum| <= 2^64 * 2^62 fits, and nothing is ever allocated. */
@@ -130,6 +134,10 @@ double exact_moments_var(const ps_exact_moments *m, exact_unit unit, int64_t ddo
 double exact_moments_std(const ps_exact_moments *m, exact_unit unit, int64_t ddof);
 
 void exact_moments_clear(ps_exact_moments *m); /* frees what it holds; it is empty again */
+
+/* Whether n values can have led to the state, as far as results depend on it: of one that came as bytes. What is combined
+   from possible states is possible. */
+bool exact_moments_possible(const ps_exact_moments *m, exact_unit unit);
 
 /* The same for pairs. */
 bool exact_pairs_add(ps_exact_pairs *p, double x, double y);

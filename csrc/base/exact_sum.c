@@ -115,6 +115,17 @@ bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other) {
   return true;
 }
 
+/* A value is below 2^1024, bit 2098 of the wide sum; that many bits and more are those of limb 32 above its 50th. */
+bool exact_sum_wide_possible(const exact_sum_wide *w, int64_t n) {
+  _Static_assert(EXACT_SUM_LIMBS == 35, "the limbs below are the upper ones");
+  int128 high = (int128)((uint128)w->limb[33] << 64 | w->limb[32]);
+  if (w->limb[34] != (high < 0 ? UINT64_MAX : 0)) return false;
+  high >>= 2098 - 2048;
+  if (high > n || high < -(int128)n - 1) return false;
+  if (w->nan < 0 || w->nan > n || w->plus_inf < 0 || w->plus_inf > n) return false;
+  return w->minus_inf >= 0 && w->minus_inf <= n;
+}
+
 /* ---- rounding ---- */
 
 /* The value of a wide sum, or its quotient, with 64 bits more below the unit: limbs in units of 2^-1138. */

@@ -122,3 +122,6 @@ static inline double exact_mean(int128 sum, int64_t n, int unit) {
 double exact_sum_round(const ps_exact_sum *sum);
 double exact_sum_mean(const ps_exact_sum *sum, int64_t n); /* the nearest double to sum / n; n > 0 */
 void exact_sum_clear(ps_exact_sum *sum);                   /* frees its memory and makes it empty */
+
+/* Whether n doubles can add up to it: of a sum that came as bytes. */
+bool exact_sum_wide_possible(const exact_sum_wide *w, int64_t n);

@@ -3,7 +3,7 @@
 
 bool slice_sum_suits(const aggregates *functions, const partial_kind *const *kinds) {
   bool suits = functions->n <= PACKED_PLAIN_MAX;
-  for (int32_t a = 0; a < functions->n; a++) suits &= !kinds[a]->is_bytes;
+  for (int32_t a = 0; a < functions->n; a++) suits &= !kinds[a]->is_bytes && (kinds[a]->sums || !kinds[a]->owns);
   return suits;
 }
 

@@ -13,7 +13,8 @@
 
 #include "slices/pane.h"
 
-/* Whether what these functions hand over can be added up: strings belong to nodes. */
+/* Whether what these functions hand over can be added up: strings belong to nodes, and so does memory
+   that partials hold; but sums are plain. */
 bool slice_sum_suits(const aggregates *functions, const partial_kind *const *kinds);
 
 /* What `plain` of a slice has to be (slice.h): all its sums are. */

@@ -141,8 +141,8 @@ def aggregate(text: str) -> Aggregate:
         value, _, by = (part.strip() for part in column.rpartition(":"))
         if not value or not by:
             raise PystreamError(f"{text!r}: ordered by which column? Say {function}:COLUMN:BY")
-        return FUNCTIONS_OF_TWO[function](value, by, chosen)
-    return FUNCTIONS_OF_COLUMN[function](column, chosen)
+        return FUNCTIONS_OF_TWO[function](value, by, where=chosen)
+    return FUNCTIONS_OF_COLUMN[function](column, where=chosen)
 
 
 def _found_ts(schemas: Sequence[pa.Schema]) -> str:
