@@ -29,7 +29,7 @@ typedef enum {
   PS_OVERFLOW,   /* a sum of integers left int64; ps_fault: window and aggregate */
   PS_UDF_FAILED, /* a native udf returned a code other than 0; ps_fault: code, window and aggregate */
   PS_CORRUPT,    /* load: not what save returns for this query */
-  PS_TWICE,      /* two rows of a key have the same ts, stream and position, and first or last must choose */
+  PS_TWICE,      /* two rows of a key have the same ts, stream and position, and the place of a row decides */
   PS_OVERLAP,    /* a tuple is in more than PS_WINDOWS_MAX windows; ps_fault: row and timestamp */
   PS_PAUSED      /* internal: a step gave way to a pause */
 } ps_code;

@@ -39,7 +39,7 @@ typedef struct {
 
 /* The reader's side of one aggregate: its totals by key number. */
 typedef struct {
-  void *total; /* min, max, first: the back; the others: the total */
+  void *total; /* stacked: the back; the others: the total */
   void *front;
 } partial_totals;
 

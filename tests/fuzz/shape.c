@@ -12,8 +12,7 @@ static ps_aggregate draw_aggregate(draw *d, const shape *s, int32_t values) {
   if (draw_below(d, 3) == 0) a.mask = s->mask;
   if (a.function == PS_COUNT) return a;
   a.column = 1 + (int32_t)draw_below(d, s->query.keys + values); /* keys may be values, too */
-  bool sums = a.function == PS_SUM || a.function == PS_AVG || a.function == PS_VAR || a.function == PS_STD;
-  if (sums && type_is_bytes(s->types[a.column])) a.function = PS_MAX;
+  if (!kernel_of(a.function, s->types[a.column], true)) a.function = PS_MAX;
   if (a.function == PS_ARG_MIN || a.function == PS_ARG_MAX)
     a.by = 1 + (int32_t)draw_below(d, s->mask); /* or the mask */
   if (a.by && type_is_bytes(s->types[a.by])) a.by = s->mask;
