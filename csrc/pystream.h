@@ -29,7 +29,7 @@ typedef enum {
   PS_OVERFLOW,   /* a sum of integers left int64; ps_fault: window and aggregate */
   PS_UDF_FAILED, /* a native udf returned a code other than 0; ps_fault: code, window and aggregate */
   PS_CORRUPT,    /* load: not what save returns for this query */
-  PS_TWICE,      /* two rows of a key have the same ts, stream and position, and first or last must choose */
+  PS_TWICE,      /* two rows of a key have the same ts, stream and position, and the place of a row decides */
   PS_OVERLAP,    /* a tuple is in more than PS_WINDOWS_MAX windows; ps_fault: row and timestamp */
   PS_PAUSED      /* internal: a step gave way to a pause */
 } ps_code;
@@ -62,6 +62,8 @@ typedef enum {
   PS_LAST,
   PS_VAR,
   PS_STD,
+  PS_ARG_MIN,
+  PS_ARG_MAX,
   PS_UDF,
   PS_NATIVE,
   PS_FUNCTIONS
@@ -400,6 +402,7 @@ typedef enum {
   PS_BAD_COUNT,  /* below 0, or more than there are rows */
   PS_BAD_SUM,    /* not the bytes of a sum, or a sum impossible for its number of values */
   PS_BAD_VALUE,  /* no value of its column: out of range, not UTF-8, or of another length */
+  PS_BAD_BY,     /* a value without one of the second column, or one out of its range */
   PS_BAD_PLACE,  /* a value without timestamp, stream and position, or a timestamp outside the slice */
   PS_BAD_PACK,   /* not what packing produces, or of other keys */
   PS_BAD_MOMENTS /* var, std: not the bytes of moments, or impossible for their number of values */

@@ -32,7 +32,8 @@ Or feed it while it runs, and read windows as soon as they are complete.
 Where to go on:
 
     Query, Window         what is asked
-    count sum avg mean var std min max first last any all   the functions, each with `where=`, a compute expression
+    count sum avg mean var std min max arg_min arg_max first last any all
+                          the functions; all take `where=`, a pyarrow compute expression
     udf, native_udf       functions of your own, in Python or compiled
     aggregate             whole inputs in, a table out
     Operator              add, heartbeat, close; read, poll, `for batch in op`, `async for`; snapshot, restore
@@ -68,7 +69,24 @@ if TYPE_CHECKING:
         SumOverflowError,
         UdfError,
     )
-    from pystream.functions import all, any, avg, count, first, last, max, mean, min, native_udf, std, sum, udf, var
+    from pystream.functions import (
+        all,
+        any,
+        arg_max,
+        arg_min,
+        avg,
+        count,
+        first,
+        last,
+        max,
+        mean,
+        min,
+        native_udf,
+        std,
+        sum,
+        udf,
+        var,
+    )
     from pystream.operator import Operator
     from pystream.query import Query, Window
     from pystream.t_gate import TGate
@@ -104,6 +122,8 @@ __all__ = [
     "aggregate",
     "all",
     "any",
+    "arg_max",
+    "arg_min",
     "avg",
     "count",
     "first",

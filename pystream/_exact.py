@@ -21,7 +21,7 @@ def _total(values: list[Any], n: int | None = None) -> Any:
         return sum(values) if n is None else sum(values) / n
     if not all(map(math.isfinite, values)):
         return sum(v for v in values if not math.isfinite(v))  # NaN and infinities decide alone
-    return _nearest(sum(map(Fraction, values), Fraction()) / (n or 1))
+    return _nearest(sum(map(Fraction, values), Fraction(0)) / (n or 1))
 
 
 def _variance(values: list[Any], ddof: int, *, root: bool) -> float | None:

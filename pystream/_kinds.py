@@ -24,6 +24,7 @@ class Kind:
     partial  the columns of a partial besides the number of rows (csrc/partials/fold_export.c)
     code     its name in csrc/pystream.h without `PS_`; by default its own in capitals
     ordered  it depends on the order of tuples: it needs a design that keeps it, or one that keeps places
+    by       it takes a second column, of fixed width
     """
 
     takes: Literal["nothing", "numbers", "booleans", "anything", "user"]
@@ -31,6 +32,7 @@ class Kind:
     partial: tuple[str, ...] = ()
     ordered: bool = False
     code: str = ""
+    by: bool = False
 
     @property
     def fixed_result(self) -> pa.DataType | None:
@@ -45,6 +47,7 @@ class Kind:
 
 
 _PLACED = ("value", "ts", "stream", "position")
+_RANKED = ("value", "by", "ts", "stream", "position")
 
 #: By name.
 KINDS = {
@@ -57,6 +60,8 @@ KINDS = {
     "max": Kind("anything", partial=("value",)),
     "first": Kind("anything", partial=_PLACED, ordered=True),
     "last": Kind("anything", partial=_PLACED, ordered=True),
+    "arg_min": Kind("anything", partial=_RANKED, ordered=True, by=True),
+    "arg_max": Kind("anything", partial=_RANKED, ordered=True, by=True),
     "any": Kind("booleans", partial=("value",), code="MAX"),
     "all": Kind("booleans", partial=("value",), code="MIN"),
     "udf": Kind("user", ordered=True),
@@ -67,5 +72,6 @@ KINDS = {
 ORDERED = tuple(name for name, kind in KINDS.items() if kind.ordered)
 USER = tuple(name for name, kind in KINDS.items() if kind.takes == "user")
 
-#: Functions of one column.
-OF_COLUMN = tuple(name for name, kind in KINDS.items() if kind.takes not in ("nothing", "user"))
+#: Functions of one column, and of two.
+OF_COLUMN = tuple(name for name, kind in KINDS.items() if kind.takes not in ("nothing", "user") and not kind.by)
+OF_TWO = tuple(name for name, kind in KINDS.items() if kind.by)

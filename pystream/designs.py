@@ -4,7 +4,8 @@
 - runs: ours: sorted runs are handed over whole and merged, for functions that need every tuple in order
 - mq, mq-lf: the paper's baselines: a queue per input, with locks and without; one thread merges and updates
 - tuml-sc, tuml-mc: the paper's: inputs merge in a T-Gate; one thread updates, or several share the keys in a W-Hive
-- wiml: the paper's: inputs update the windows of a W-Hive themselves; not for `first`, `last`, `udf`
+- wiml: the paper's: inputs update the windows of a W-Hive themselves; not for functions that need
+  an order, such as `first`
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Design = Literal["auto", "mq", "mq-lf", "tuml-sc", "tuml-mc", "wiml", "sliced", 
 DESIGNS = cast("tuple[Design, ...]", tuple(_native.DESIGNS))
 
 #: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
-#: (In "sliced", `first` and `last` remember when their tuple came.)
+#: (In "sliced", `first`, `last`, `arg_min` and `arg_max` remember when their tuple came.)
 CANNOT = {"wiml": ORDERED, "sliced": USER}
 UNORDERED_DESIGNS = tuple(CANNOT)
 

@@ -93,6 +93,12 @@ def _of_column(function: str, column: str, where: pc.Expression | None, name: st
     return Aggregate(function, column, _expression(name, where))
 
 
+def _of_two(function: str, column: str, by: str, where: pc.Expression | None) -> Aggregate:
+    if not isinstance(by, str):
+        raise TypeError(f"{function}() takes the names of two columns: by must be a str, not {type(by).__name__}")
+    return replace(_of_column(function, column, where), by=by)
+
+
 def _expression(function: str, where: Any) -> pc.Expression | None:
     if where is None:
         return None
@@ -219,6 +225,30 @@ def last(column: str, where: pc.Expression | None = None) -> Aggregate:
     [{'ts': 0, 'last': 'b'}]
     """
     return _of_column("last", column, where)
+
+
+def arg_min(column: str, by: str, where: pc.Expression | None = None) -> Aggregate:
+    """Value of the row whose `by` is least; of equals the first in (ts, input, position) order.
+
+    Rows in which `column` or `by` is null do not count. `by` is a number, a boolean or a time, ordered as by `min`.
+
+    >>> query = ps.Query(ps.Window(10), None, {"who": ps.arg_min("name", "cons")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2, 3], "name": ["a", "b", "c", None], "cons": [7, 5, 5, 1]}]).to_pylist()
+    [{'ts': 0, 'who': 'b'}]
+    """
+    return _of_two("arg_min", column, by, where)
+
+
+def arg_max(column: str, by: str, where: pc.Expression | None = None) -> Aggregate:
+    """Value of the row whose `by` is greatest; of equals the first in (ts, input, position) order.
+
+    Rows in which `column` or `by` is null do not count. `by` is a number, a boolean or a time, ordered as by `max`.
+
+    >>> query = ps.Query(ps.Window(10), None, {"when": ps.arg_max("ts", "cons")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2, 3], "cons": [7, None, 9, 9]}]).to_pylist()
+    [{'ts': 0, 'when': 2}]
+    """
+    return _of_two("arg_max", column, by, where)
 
 
 def any(column: str, where: pc.Expression | None = None) -> Aggregate:

@@ -21,17 +21,14 @@ def aggregate(query: Query, inputs: Sequence[list[Row]], keep: Callable[[str, Ro
     merged = sorted((row[query.ts], i, p, row) for i, rows in enumerate(inputs) for p, row in enumerate(rows))
     windows: dict[tuple[int, Any], list[Row]] = {}
     for ts, _, _, row in merged:
-        n = ts // advance
-        while n >= 0 and n * advance <= ts < n * advance + size:
-            windows.setdefault((n * advance, tuple(_order(_key(row[k])) for k in query.key)), []).append(row)
-            n -= 1
+        for start in range(ts // advance * advance, max(ts - size, -1), -advance):
+            windows.setdefault((start, tuple(_order(_key(row[k])) for k in query.key)), []).append(row)
     out = []
     for (start, _), rows in sorted(windows.items(), key=lambda item: item[0]):
         result: Row = {"ts": start, **{k: _key(rows[0][k]) for k in query.key}}
         for name, function in query.aggregates.items():
-            result[name] = _apply(
-                function, [r for r in rows if function.where is None or keep is None or keep(name, r)]
-            )
+            kept = [r for r in rows if function.where is None or keep is None or keep(name, r)]
+            result[name] = _apply(function, kept)
         out.append(result)
     return out
 
@@ -58,11 +55,13 @@ def _apply(function: Any, rows: list[Row]) -> Any:
         return window.produce_out_tuple()
     if function.function == "count":
         return len(rows)
-    values = [r[function.column] for r in rows if r[function.column] is not None]
+    rows = [r for r in rows if None not in [r[c] for c in function.columns]]
+    values = [r[function.column] for r in rows]
     if not values:
         return None
     if function.function in ("sum", "avg", "var", "std"):
         return number(function.function, values, function.parameter)
-    if function.function in ("min", "max", "all", "any"):
-        return (min if function.function in ("min", "all") else max)(values, key=_order)
+    if function.function in ("min", "max", "all", "any", "arg_min", "arg_max"):
+        best = min if function.function in ("min", "all", "arg_min") else max  # of equals the first
+        return best(rows, key=lambda r: _order(r[function.by or function.column]))[function.column]
     return values[0] if function.function == "first" else values[-1]

@@ -43,7 +43,8 @@ class WHive:
     lock-free and release the GIL); calls of the same `thread` from several Python threads take turns.
 
     `function` is `ps.count()`, or `ps.sum`, `ps.avg`, `ps.min`, `ps.max` of any column name: there is only one value,
-    so the name says nothing. `first`, `last` and `udf` depend on an order that several threads do not have.
+    so the name says nothing. `first`, `last`, `arg_min`, `arg_max` and `udf` depend on an order that several
+    threads do not have.
 
     After an exception from outside, such as Ctrl-C, tuples that were to be added are in the hive, all of them, or not
     at all; a winset that was not handed over comes with the next call.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import reference
-from pystream._kinds import KINDS, OF_COLUMN
+from pystream._kinds import KINDS, OF_COLUMN, OF_TWO
 from pystream.operator import CANNOT, DESIGNS
 
 TYPES = {
@@ -30,6 +30,7 @@ TYPES = {
 }
 NUMBERS = ("i", "small", "u", "f", "g", "far", "flag")
 BOOLEANS = ("flag",)
+FIXED_WIDTH = [name for name in TYPES if name != "s"]
 SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e300, -1e300, 5e-324]
 TEXT = st.text(st.sampled_from("ab\0zé😀"), max_size=4)
 VALUES = {
@@ -61,7 +62,7 @@ FILTERS = {
 FUNCTIONS = [
     (name, column)
     for column in TYPES
-    for name in OF_COLUMN
+    for name in (*OF_COLUMN, *OF_TWO)
     if column in {"numbers": NUMBERS, "booleans": BOOLEANS}.get(KINDS[name].takes, TYPES)
 ]
 
@@ -147,9 +148,10 @@ def cases(draw: st.DrawFn, most: int = 5, without: tuple[str, ...] = ()) -> Case
     keys = draw(st.lists(st.sampled_from(sorted(KEYS)), unique=True, max_size=3))
     aggregates, filters = {}, {}
     for name, column in draw(st.lists(st.sampled_from(functions), unique=True, max_size=5)):
+        by = [draw(st.sampled_from(FIXED_WIDTH))] if KINDS[name].by else []
         where, filters[f"{name}_{column}"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
         more = {"ddof": draw(st.integers(0, 2))} if name in ("var", "std") else {}
-        aggregates[f"{name}_{column}"] = getattr(ps, name)(column, where=where, **more)
+        aggregates[f"{name}_{column}"] = getattr(ps, name)(column, *by, where=where, **more)
     if draw(st.booleans()) or not aggregates:
         where, filters["n"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
         aggregates["n"] = ps.count(where=where)

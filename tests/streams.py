@@ -28,6 +28,10 @@ ALL = {
     "last_s": ps.last("s"),
     "avg_all": ps.avg("f"),
     "min_f": ps.min("f"),
+    "arg_min_i": ps.arg_min("i", "f"),
+    "arg_max_f": ps.arg_max("f", "k"),  # by the key: all are equal
+    "arg_min_s": ps.arg_min("s", "k", where=SOME),
+    "arg_max_s": ps.arg_max("s", "f"),
     "var_f": ps.var("f"),
     "std_i": ps.std("i", ddof=0, where=SOME),
 }

@@ -217,6 +217,8 @@ def test_all_types_as_keys_and_values(name):
     moments = pa.array([0, 1000, 1000, 7000], pa.timestamp("ms"))
     table = pa.table({"when": moments, "c": TYPES[name], "one": [1, 1, 1, 1]})
     functions = {f.__name__: f("c") for f in (ps.min, ps.max, ps.first, ps.last)}
+    if name not in ("dictionary", "view", "large"):
+        functions |= {f.__name__: f("c", "c") for f in (ps.arg_min, ps.arg_max)}
     for key in ("c", "one", ["c", "one"], None):
         query = ps.Query(ps.Window("5s", "2s"), key, functions | {"n": ps.count()}, ts="when")
         rows = tagged([table])
@@ -275,10 +277,10 @@ def test_a_negative_timestamp_is_refused_with_its_batch():
     assert list(fold.finish()) == []
 
 
-@pytest.mark.parametrize("column", ["i", "s"])
-def test_rows_that_are_there_twice(column):
-    """Where first or last would depend on chance: in one fold and between two."""
-    query = ps.Query(ps.Window(10), None, {"x": ps.last(column)})
+@pytest.mark.parametrize("function", [ps.last("i"), ps.last("s"), ps.arg_max("i", "i"), ps.arg_min("s", "i")], ids=repr)
+def test_rows_that_are_there_twice(function):
+    """Where the result would depend on chance: in one fold and between two."""
+    query = ps.Query(ps.Window(10), None, {"x": function})
     row = tagged([pa.table({"ts": [3], "i": [5], "s": ["x"]})])
     fold = Fold(query, row.schema, **ORDER)
     fold.add(batch_of(row))
@@ -326,6 +328,9 @@ BAD = {
     "out of the slice": ("__8_ts", 8, "is not in the slice"),
     "before the slice": ("__9_ts", 0, "is not in the slice"),
     "no position": ("__12_position", None, "position is missing"),
+    "nothing to order by": ("__16_by", None, "is missing"),
+    "nothing to order strings by": ("__19_by", None, "is missing"),
+    "no timestamp": ("__17_ts", None, "is not in the slice"),
     "no slice": ("__slice", None, "__slice is null"),
     "no sum": ("__4_sum", None, "__4_sum is null"),
 }

@@ -42,6 +42,13 @@ def test_a_query_of_ones_own_over_stored_streams(tmp_path):
     assert done.stdout.splitlines() == ['"ts","first_v"', "0,2"]
 
 
+def test_functions_of_two_columns(tmp_path):
+    rows = pa.table({"ts": [1, 2, 11], "v": [1.0, 2.0, 3.0], "name": ["a", "b", "c"]})
+    aggs = ["--agg", "who=arg_max:name:v", "--agg", "arg_min:v:ts where v > 1"]
+    done = invoke(write(tmp_path / "a.parquet", rows), "--window", "10", *aggs, "--out", "-")
+    assert done.stdout.splitlines() == ['"ts","who","arg_min_v_ts"', '0,"b",2', '10,"c",3']
+
+
 @pytest.mark.parametrize("design", ["auto", "mq", "wiml"])
 def test_the_design_does_not_show(design, tmp_path):
     files = [write(tmp_path / f"{r}.parquet", timed(eia([r]))) for r in REGIONS]
@@ -119,6 +126,7 @@ def test_conditions_that_are_none(where, why):
         ("a.csv --window 1h --agg n=counts", "there is no function 'counts'; there are count, sum, avg"),
         ("a.csv --window 1h --agg n=count:v", "count takes no column; `count where v is not null` counts values"),
         ("a.csv --window 1h --agg m=mean", "of which column? Say mean:COLUMN"),
+        ("a.csv --window 1h --agg m=arg_min:v", "ordered by which column? Say arg_min:COLUMN:BY"),
         ("a.csv --window 1h --agg =x", "'=x' is not of the form NAME=FUNCTION[:COLUMN]"),
         ("a.csv --window 1h --agg n=count --agg n=count", "there are two columns named 'n'"),
         ("k-OI a.csv --window 1h", "k-OI is a query of its own: leave out --window"),

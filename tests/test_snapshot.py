@@ -20,7 +20,7 @@ from strategies import Collect
 from threads import core_threads, patience
 
 import pystream as ps
-from pystream._engine.snapshot import _HEAD, MAGIC, VERSION, from_bytes, to_bytes
+from pystream._engine.snapshot import _HEAD, _PART, MAGIC, VERSION, from_bytes, to_bytes
 from pystream.operator import CANNOT, DESIGNS
 
 SCHEMA = pa.schema(
@@ -37,6 +37,8 @@ AGGREGATES = {
     "high": ps.max("id"),
     "first": ps.first("id"),
     "last": ps.last("i"),
+    "who": ps.arg_min("id", "f"),
+    "what": ps.arg_max("i", "f"),
     "order": ps.udf(Collect, type=pa.string()),
 }
 INPUTS = 3
@@ -318,6 +320,37 @@ def resealed(rest: bytes) -> bytes:
     return _HEAD.pack(MAGIC, VERSION, len(rest), hashlib.sha256(rest).digest()) + rest
 
 
+def test_parts_that_are_missing_are_noticed():
+    """With a right checksum, whichever part is the last one, or the first that is half."""
+    q = query()
+    with half_way(q) as op:
+        rest = op.snapshot()[_HEAD.size :]
+    ends = [0]
+    while ends[-1] < len(rest):
+        ends.append(ends[-1] + _PART.size + _PART.unpack_from(rest, ends[-1])[0])
+    assert len(ends) > 6
+    for end in ends[:-1]:
+        for cut in (end, end + 1, end + _PART.size):
+            with pytest.raises(ps.SnapshotError, match="the snapshot is damaged: "):
+                ps.Operator.restore(q, resealed(rest[:cut]))
+
+
+def test_finished_rows_have_the_columns_of_the_others():
+    """One that says it has no nulls could not stand in a table with the rows that follow."""
+    q = ps.Query(ps.Window(5), None, {"n": ps.count()})
+    with ps.Operator(q, 1, [("ts", "int64")]) as op:
+        op.add(0, {"ts": [1, 6, 11]})
+        assert op.read(timeout=60)
+        op.add(0, {"ts": [16]})
+        while not (saved := from_bytes(op.snapshot())).rows:
+            pass
+    assert ps.Operator.restore(q, to_bytes(saved)).end(discard=True) is None
+    strict = pa.schema([f.with_nullable(f.name != "n") for f in saved.rows[0].schema])
+    saved.rows = [pa.RecordBatch.from_arrays(batch.columns, schema=strict) for batch in saved.rows]
+    with pytest.raises(ps.SnapshotError, match="its rows are not rows of the query"):
+        ps.Operator.restore(q, to_bytes(saved))
+
+
 def harmless(q: ps.Query, blob: bytes, design: str) -> bool:
     """Refused with a SnapshotError, or an operator that runs to its end, if need be with an error. True: refused."""
     try:
@@ -488,3 +521,33 @@ def test_a_cancel_during_a_pause_lets_no_worker_take_a_step(nothing_left):
             break
     assert windows < rows
     assert after == windows
+
+
+@pytest.mark.parametrize("design", ["mq", "sliced"])
+@pytest.mark.parametrize("function", [ps.min, ps.max])
+def test_a_minimum_is_one_that_a_column_could_have_led_to(function, design):
+    """Windows keep min and max in the order of values, in which every NaN is one: the others are refused."""
+    query, schema = (
+        ps.Query(ps.Window(10), None, {"x": function("f")}),
+        pa.schema({"ts": pa.int64(), "f": pa.float64()}),
+    )
+
+    def restored(bits: int, n: int) -> list[float | None]:
+        with ps.Operator(query, 1, schema) as op:
+            op.heartbeat(0, 2)
+            saved = from_bytes(op.snapshot())
+        state = [[0], [b""], [struct.pack("<Qq", bits, n)]]
+        types = saved.windows.schema.types
+        columns = [pa.array(c, type) for c, type in zip(state, types, strict=True)]
+        saved.windows = pa.record_batch(columns, schema=saved.windows.schema)
+        with ps.Operator.restore(query, to_bytes(saved), design=design) as op:
+            op.close(0)
+            return pa.Table.from_batches(op, op.schema)["x"].to_pylist()
+
+    for x in (1.5, -0.0, -np.inf):
+        assert repr(restored(struct.unpack("<Q", struct.pack("<d", x))[0], 7)) == repr([x])
+    assert np.isnan(restored(0x7FF8000000000000, 1)).all()
+    assert restored(0, 0) == [None]
+    for bits, n in [(0x7FF8000000000001, 1), (0xFFF8000000000000, 1), (1, 0), (0, 2**62 + 1)]:
+        with pytest.raises(ps.SnapshotError, match=r"window \d is wrong"):
+            restored(bits, n)

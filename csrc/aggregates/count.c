@@ -40,19 +40,16 @@ static ps_code count_fold(const kernel_target *t, const counted_rows *c) {
   return PS_OK;
 }
 
-static bool count_enter(const partial_totals *t, const partial_list *list) {
+static inline bool count_move(const partial_totals *t, const partial_list *list, int sign) {
   int64_t *total = t->total;
   const int64_t *from = list->partials;
-  for (int64_t i = 0; i < list->n; i++) total[list->keys[i]] += from[i];
+  for (int64_t i = 0; i < list->n; i++) total[list->keys[i]] += sign * from[i];
   return true;
 }
 
-static bool count_leave(const partial_totals *t, const partial_list *list) {
-  int64_t *total = t->total;
-  const int64_t *from = list->partials;
-  for (int64_t i = 0; i < list->n; i++) total[list->keys[i]] -= from[i];
-  return true;
-}
+static bool count_enter(const partial_totals *t, const partial_list *list) { return count_move(t, list, 1); }
+
+static bool count_leave(const partial_totals *t, const partial_list *list) { return count_move(t, list, -1); }
 
 static ps_code put_counts(const partial_results *r, const int64_t *counts) {
   uint64_t *out = out_reserve(r->rows, r->to, r->keys->n);

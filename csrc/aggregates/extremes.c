@@ -1,10 +1,9 @@
 /*
  * extremes.c - min and max of fixed-width values.
  *
- * States, partials and entries are alike: the value as a word in whose unsigned order the least wins. max takes the
- * complement of all words. Every NaN is one and is above +inf (value.h).
+ * States, partials and entries are alike: the value as a word in whose unsigned order the least wins (rank.h).
  */
-#include "aggregates/aggregate.h"
+#include "aggregates/rank.h"
 #include "aggregates/stacked.h"
 #include "aggregates/state_bytes.h"
 
@@ -13,21 +12,15 @@ typedef struct {
   uint64_t present; /* 0: none; windows count their values here */
 } least;
 
-static inline uint64_t flip_of(const aggregate *a) { return a->kernel->greatest ? UINT64_MAX : 0; }
-
-static inline uint64_t word_of(uint64_t bits, ps_type type, uint64_t flip) {
-  return value_ordered(value_canonical(bits, type), type) ^ flip;
-}
-
 static inline uint64_t value_of(const least *s, ps_type type, uint64_t flip) {
-  return s->present ? value_unordered(s->word ^ flip, type) : 0;
+  return s->present ? rank_value(s->word, type, flip) : 0;
 }
 
 /* ---- a window's state ---- */
 
 static bool least_add(const aggregate *a, void *state, const column *c, int64_t row) {
   least *s = state;
-  uint64_t word = word_of(column_bits(c, row), a->type, flip_of(a));
+  uint64_t word = rank_of(column_bits(c, row), a->type, rank_flip(a));
   if (s->present++ == 0 || word < s->word) s->word = word;
   return true;
 }
@@ -45,12 +38,12 @@ static bool least_combine(const aggregate *a, void *state, void *other) {
 static ps_code least_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault) {
   (void)fault;
   const least *s = state;
-  return s->present ? kernel_put_bits(rows, to, value_of(s, a->type, flip_of(a))) : kernel_put_null(rows, to);
+  return s->present ? kernel_put_bits(rows, to, value_of(s, a->type, rank_flip(a))) : kernel_put_null(rows, to);
 }
 
 static bool least_write(const aggregate *a, const void *state, byte_buffer *to) {
   const least *s = state;
-  return state_put_word(to, value_of(s, a->type, flip_of(a))) && state_put_word(to, s->present);
+  return state_put_word(to, value_of(s, a->type, rank_flip(a))) && state_put_word(to, s->present);
 }
 
 /* No column leads to a NaN that is not the canonical one. */
@@ -58,7 +51,7 @@ static void least_read(const aggregate *a, void *state, state_reader *from) {
   uint64_t bits = state_get_word(from), n = (uint64_t)state_get_count(from);
   state_require(from, value_in_range(bits, a->type) && value_canonical(bits, a->type) == bits);
   state_require(from, n > 0 || bits == 0);
-  if (n) *(least *)state = (least){word_of(bits, a->type, flip_of(a)), n};
+  if (n) *(least *)state = (least){rank_of(bits, a->type, rank_flip(a)), n};
 }
 
 /* ---- slices ---- */
@@ -66,11 +59,11 @@ static void least_read(const aggregate *a, void *state, state_reader *from) {
 static ps_code least_fold(const kernel_target *t, const counted_rows *c) {
   least *states = t->states;
   ps_type type = t->a->type;
-  uint64_t flip = flip_of(t->a);
+  uint64_t flip = rank_flip(t->a);
   assert(c->bits);
   for (int64_t i = 0; i < c->n; i++) {
     least *s = &states[c->entry[i]];
-    uint64_t word = word_of(c->bits[i], type, flip);
+    uint64_t word = rank_of(c->bits[i], type, flip);
     uint64_t now = s->present ? s->word : UINT64_MAX;
     s->word = word < now ? word : now;
     s->present = 1;
@@ -86,7 +79,7 @@ BETTER_OF(least, least)
 STACKED(least, least)
 
 static ps_code least_finish_many(const partial_results *r) {
-  uint64_t *out = out_reserve(r->rows, r->to, r->keys->n), flip = flip_of(r->a);
+  uint64_t *out = out_reserve(r->rows, r->to, r->keys->n), flip = rank_flip(r->a);
   if (!out) return PS_NO_MEMORY;
   for (int64_t i = 0; i < r->keys->n; i++) {
     const least *s = least_total(r->t, r->keys->keys[i]);
@@ -112,7 +105,7 @@ static void least_load(const aggregate *a, const void *state, partial_place plac
 
 static bool least_export(const kernel_output *o) {
   const least *s = o->states;
-  uint64_t *out = out_reserve(o->rows, o->to, o->n), flip = flip_of(o->a);
+  uint64_t *out = out_reserve(o->rows, o->to, o->n), flip = rank_flip(o->a);
   for (int64_t i = 0; out && i < o->n; i++) {
     const least *x = &s[output_entry(o, i)];
     out[i] = value_of(x, o->a->type, flip);
@@ -124,11 +117,11 @@ static bool least_export(const kernel_output *o) {
 static ps_code least_import(const kernel_target *t, const kernel_input *in) {
   least *states = t->states;
   const column *c = &in->b->columns[in->from];
-  uint64_t flip = flip_of(t->a);
+  uint64_t flip = rank_flip(t->a);
   for (int64_t i = 0; i < in->n; i++) {
     if (column_is_null(c, in->row + i)) continue;
     least *s = &states[in->entry[i]];
-    uint64_t word = word_of(column_bits(c, in->row + i), t->a->type, flip);
+    uint64_t word = rank_of(column_bits(c, in->row + i), t->a->type, flip);
     if (!s->present || word < s->word) s->word = word;
     s->present = 1;
   }

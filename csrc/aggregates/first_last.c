@@ -121,15 +121,16 @@ static inline placed first_of(const placed *a, const placed *b) {
 STACKED(first, placed)
 NEWEST(last, placed)
 
-static inline const placed *placed_total(const aggregate *a, const partial_totals *t, uint32_t k) {
-  return a->kernel->greatest ? last_total(t, k) : first_total(t, k);
+static inline const placed *placed_total(const partial_totals *t, uint32_t k, bool last) {
+  return last ? last_total(t, k) : first_total(t, k);
 }
 
 static ps_code placed_finish_many(const partial_results *r) {
   uint64_t *out = out_reserve(r->rows, r->to, r->keys->n);
   if (!out) return PS_NO_MEMORY;
+  bool last = r->a->kernel->greatest;
   for (int64_t i = 0; i < r->keys->n; i++) {
-    const placed *s = placed_total(r->a, r->t, r->keys->keys[i]);
+    const placed *s = placed_total(r->t, r->keys->keys[i], last);
     out[i] = s->bits;
     if (!s->when && !out_put_null_at(r->rows, r->to, i)) return PS_NO_MEMORY;
   }
@@ -139,7 +140,7 @@ static ps_code placed_finish_many(const partial_results *r) {
 static void placed_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
                         void *state) {
   (void)rows;
-  const placed *s = placed_total(a, t, k);
+  const placed *s = placed_total(t, k, a->kernel->greatest);
   if (s->when && place_is_within(s->when, s->input, until)) *(value_state *)state = (value_state){s->bits, 1};
 }
 
@@ -237,9 +238,10 @@ ps_code place_twice(const kernel_target *t, const counted_rows *c, int64_t i) {
 
 ps_code place_twice_in(const kernel_target *t, const kernel_input *in, int64_t row) {
   t->fault->row = row;
-  t->fault->ts = input_integer(in, in->from + 1, row);
-  t->fault->stream = input_integer(in, in->from + 2, row);
-  t->fault->position = input_integer(in, in->from + 3, row);
+  int32_t from = in->from + t->a->kernel->columns - 3;
+  t->fault->ts = input_integer(in, from, row);
+  t->fault->stream = input_integer(in, from + 1, row);
+  t->fault->position = input_integer(in, from + 2, row);
   return PS_TWICE;
 }
 

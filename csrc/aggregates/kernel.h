@@ -7,10 +7,10 @@
  *   folds (fold.h)                 an entry per slice, which   fold_entries, export, check, import, gather
  *                                  travels
  *
- * Each family is one file: count.c, sums.c, moments.c (var, std), extremes.c (min, max), first_last.c, strings.c (those four of strings),
- * user_functions.c. The layout of states, partials and entries is known there and nowhere else; all zero bytes is one
- * that no tuple fell into. Where two of them are laid out alike, they share their code. A callback runs once per block
- * of rows or per slice, never per row, but for `add`.
+ * Each family is one file: count.c, sums.c, moments.c (var, std), extremes.c (min, max), arg_extremes.c, first_last.c,
+ * strings.c (min, max, first, last and arg_* of strings), user_functions.c. The layout of states, partials and entries
+ * is known there and nowhere else; all zero bytes is one that no tuple fell into. Where two of them are laid out alike,
+ * they share their code. A callback runs once per block of rows or per slice, never per row, but for `add`.
  *
  * To add a function: its table in a family, or in a new file, an `extern` below, and a line in kernel.c.
  */
@@ -39,7 +39,7 @@ typedef struct {
 
 /* The reader's side of one aggregate: its totals by key number. */
 typedef struct {
-  void *total; /* min, max, first: the back; the others: the total */
+  void *total; /* stacked: the back; the others: the total */
   void *front;
 } partial_totals;
 
@@ -114,7 +114,7 @@ typedef struct {
   ps_fault *fault;
 } kernel_input;
 
-#define KERNEL_COLUMNS 4 /* of an entry that travels, at most */
+#define KERNEL_COLUMNS 5 /* of an entry that travels, at most */
 
 /* ---- the table ---- */
 
@@ -122,7 +122,8 @@ typedef struct {
   bool mean;     /* sums: avg, not sum */
   bool root;     /* moments: std, not var */
   bool greatest; /* of values or places the greatest wins, not the least: max, last */
-  bool placed;   /* the place of a row decides, not its value: first, last; it travels in the last three columns */
+  bool placed;   /* the place of a row decides, not its value: first, last, and of equals arg_min, arg_max; it travels
+                    in the last three columns */
 
   /* A window's state: for one thread and one tuple at a time. */
   size_t state_size;
@@ -131,12 +132,12 @@ typedef struct {
   bool (*reserve)(void *state, const column *c, int64_t row);    /* NULL: its add never allocates */
   void (*drop)(void *state);                                     /* frees what the state holds; NULL: nothing to free */
   ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault);
-  bool (*write)(const aggregate *a, const void *state, byte_buffer *to); /* false: out of memory */
+  bool (*write)(const aggregate *a, const void *state, byte_buffer *to); /* false: out of memory; NULL: no bytes */
   void (*read)(const aggregate *a, void *state, state_reader *from);     /* checks; the state is zero before */
 
   /* Partials of slices; without finish_many no design has slices of it. */
   size_t size;   /* of a partial; 0: the rows of the key say it all */
-  bool stacked;  /* min, max, first */
+  bool stacked;  /* min, max, arg_min, arg_max, first */
   bool sums;     /* sum, avg: may be plain */
   bool owns;     /* partials may hold memory of their own: float sums and moments */
   bool is_bytes; /* partials refer to bytes elsewhere */
@@ -169,8 +170,8 @@ typedef struct {
   size_t entry_size;
   ps_code (*fold_entries)(const kernel_target *t, const counted_rows *c);
   int32_t columns;
-  ps_type types[KERNEL_COLUMNS];                             /* PS_TYPES: that of the aggregate's column */
-  bool (*export)(const kernel_output *o);                    /* false: out of memory */
+  ps_type types[KERNEL_COLUMNS];          /* PS_TYPES: that of the aggregate's column, then that of its second one */
+  bool (*export)(const kernel_output *o); /* false: out of memory */
   bool (*check)(const aggregate *a, const kernel_input *in); /* false: kernel_refuse has been called */
   ps_code (*import)(const kernel_target *t, const kernel_input *in);
   /* As partials; place[e] is where entry e goes, or stays if NULL. No gather: entries are laid out like partials. */
@@ -187,8 +188,10 @@ extern const kernel kernel_count, kernel_count_rows;
 extern const kernel kernel_sum_integers, kernel_avg_integers, kernel_sum_floats, kernel_avg_floats;
 extern const kernel kernel_var_integers, kernel_std_integers, kernel_var_floats, kernel_std_floats;
 extern const kernel kernel_min, kernel_max;
+extern const kernel kernel_arg_min, kernel_arg_max;
 extern const kernel kernel_first, kernel_last;
 extern const kernel kernel_min_bytes, kernel_max_bytes, kernel_first_bytes, kernel_last_bytes;
+extern const kernel kernel_arg_min_bytes, kernel_arg_max_bytes;
 extern const kernel kernel_udf, kernel_native;
 
 /* ---- what families share ---- */

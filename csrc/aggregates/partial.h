@@ -9,7 +9,7 @@
  *
  *   last              one total per key, the newest so far. If the slice that it is of leaves, so have all others.
  *
- *   min, max, first   cannot be taken back. Per key two stacks, folded into one value each: `front`, the best of the
+ *   the others        cannot be taken back. Per key two stacks, folded into one value each: `front`, the best of the
  *                     older slices that are still in the window, and `back`, the best of those that came since the
  *                     front was last filled. A window's value is the better of the two. When the front runs out, all
  *                     slices move there, newest first (push): each keeps in its own place what the front was without
@@ -17,8 +17,8 @@
  *
  * Either way a slice costs a constant number of steps per key, however many windows it is in.
  *
- * first and last carry (ts, input), so that the order in which slices come does not matter; of one input's tuples with
- * equal timestamps, all of which lie in one slice, the fold has kept the right one.
+ * first, last, arg_min and arg_max carry (ts, input), so that the order in which slices come does not matter; of one
+ * input's tuples with equal timestamps, all of which lie in one slice, the fold has kept the right one.
  */
 #pragma once
 
@@ -43,7 +43,8 @@ static inline void partial_drop(const partial_kind *kind, void *partials, int64_
 
 /* Snapshots: a key's total as the state of aggregate.h, which refers to the total's memory, and back; `rows` of the
    key. Tuples behind `until` will be added again: they have been taken out of the sums, and for min and max it does not
-   matter. A first or last behind it is left out: of those before it there is none, or it will be replaced. */
+   matter. A first, last, arg_min or arg_max behind it is left out: it will be added again, and wins over those before
+   it. */
 static inline void partial_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows,
                                 partial_place until, void *state) {
   size_t size = a->kernel->size;

@@ -32,7 +32,7 @@ bool state_save(const aggregates *all, const uint8_t *state, byte_buffer *to) {
   to->length = 0;
   for (int32_t i = 0; i < all->n; i++) {
     const aggregate *a = &all->each[i];
-    if (!a->kernel->write(a, state + a->offset, to)) return false;
+    if (a->kernel->write && !a->kernel->write(a, state + a->offset, to)) return false;
   }
   return true;
 }
@@ -107,7 +107,7 @@ ps_code state_load(const aggregates *all, bytes from, uint8_t *state, int64_t *t
   state_reader r = {.at = from.data, .left = from.length, .code = PS_OK};
   for (int32_t i = 0; i < all->n && r.code == PS_OK; i++) {
     const aggregate *a = &all->each[i];
-    a->kernel->read(a, state + a->offset, &r);
+    if (a->kernel->read) a->kernel->read(a, state + a->offset, &r);
   }
   state_require(&r, r.left == 0 && r.tuples <= COUNT_MAX - *tuples);
   if (r.code == PS_OK) {

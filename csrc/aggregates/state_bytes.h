@@ -9,6 +9,7 @@
  *   var, std                    8   how many;  1, 1  whether a wide sum follows, and wide squares;  the moments (moments.c)
  *   min, max, first, last       8   the value's bits;  8  how many
  *   the same of strings         1   whether there is one;  8  its length, and its bytes
+ *   arg_min, arg_max            as first, last;  8  the bits of the second column's value, 0 if there is none
  *   native udf                  8   the code it failed with, or 0;  the user's bytes as they are
  *   udf                         nothing: the user's objects are Python's to keep
  * What is read back is checked, and so is that text is UTF-8: whatever the bytes, the state is one that tuples could

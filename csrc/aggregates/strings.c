@@ -1,11 +1,14 @@
 /*
- * strings.c - min, max, first, last of strings.
+ * strings.c - min, max, first, last, arg_min, arg_max of strings.
  *
  * Who owns the bytes differs: a window's state has a copy, since the batch goes before the window does; a partial of a
  * slice refers to the batch, to a copy of the slice's or to the block that the slice was packed in; an entry of a fold
  * has a place in the fold's store, by offset, which doubles when it is too small.
+ *
+ * States, partials and entries of arg_min and arg_max begin with those of the others, and have the word of the second
+ * column (rank.h) behind. Loops that serve both take the size, a constant where they are called.
  */
-#include "aggregates/place.h"
+#include "aggregates/rank.h"
 #include "aggregates/stacked.h"
 #include "aggregates/state_bytes.h"
 #include "columns/utf8.h"
@@ -34,15 +37,20 @@ static bool string_reserve(void *state, const column *c, int64_t row) {
   return memory_grow((void **)&s->data, &s->capacity, column_bytes(c, row).length + 1, 1);
 }
 
-static bool string_add(const aggregate *a, void *state, const column *c, int64_t row) {
-  string_state *s = state;
+static bool string_set(string_state *s, const column *c, int64_t row) {
   bytes x = column_bytes(c, row);
-  if (s->any && !replaces(a->kernel, x, state_string(s))) return true;
   if (!string_reserve(s, c, row)) return false;
   if (x.length) memcpy(s->data, x.data, (size_t)x.length);
   s->length = x.length;
   s->any = true;
   return true;
+}
+
+static bool string_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  string_state *s = state;
+  bytes x = column_bytes(c, row);
+  if (s->any && !replaces(a->kernel, x, state_string(s))) return true;
+  return string_set(s, c, row);
 }
 
 /* Swaps the two, so that nothing need be allocated; the caller drops the other one. */
@@ -98,6 +106,11 @@ typedef struct {
 
 static bytes partial_string(const string_partial *s) { return (bytes){s->data, s->length}; }
 
+static inline void *sized_at(void *states, size_t size, int64_t i) { return (uint8_t *)states + (size_t)i * size; }
+static inline const void *sized_in(const void *states, size_t size, int64_t i) {
+  return (const uint8_t *)states + (size_t)i * size;
+}
+
 static ps_code string_fold(const kernel_target *t, const counted_rows *c) {
   string_partial *states = t->states;
   const row_block *k = c->block;
@@ -112,10 +125,9 @@ static ps_code string_fold(const kernel_target *t, const counted_rows *c) {
   return PS_OK;
 }
 
-static bool string_settle(void *partials, string_copy *copies, const row_entries *rows) {
-  string_partial *states = partials;
+static inline bool settle(void *partials, size_t size, string_copy *copies, const row_entries *rows) {
   for (int64_t i = 0; i < rows->n; i++) {
-    string_partial *s = &states[rows->entry[i]];
+    string_partial *s = sized_at(partials, size, rows->entry[i]);
     string_copy *copy = &copies[rows->entry[i]];
     if (!s->when || (copy->data && s->data == copy->data)) continue;
     if (!memory_grow((void **)&copy->data, &copy->capacity, s->length + 1, 1)) return false;
@@ -125,21 +137,30 @@ static bool string_settle(void *partials, string_copy *copies, const row_entries
   return true;
 }
 
-static int64_t string_length(const void *partials, int64_t n) {
-  const string_partial *states = partials;
+static inline int64_t length(const void *partials, size_t size, int64_t n) {
   int64_t total = 0;
-  for (int64_t i = 0; i < n; i++) total += states[i].length;
+  for (int64_t i = 0; i < n; i++) total += ((const string_partial *)sized_in(partials, size, i))->length;
   return total;
 }
 
-static uint8_t *string_pack(void *partials, int64_t n, uint8_t *to) {
-  string_partial *states = partials;
+static inline uint8_t *pack(void *partials, size_t size, int64_t n, uint8_t *to) {
   for (int64_t i = 0; i < n; i++) {
-    if (states[i].length) memcpy(to, states[i].data, (size_t)states[i].length);
-    states[i].data = to;
-    to += states[i].length;
+    string_partial *s = sized_at(partials, size, i);
+    if (s->length) memcpy(to, s->data, (size_t)s->length);
+    s->data = to;
+    to += s->length;
   }
   return to;
+}
+
+static bool string_settle(void *partials, string_copy *copies, const row_entries *rows) {
+  return settle(partials, sizeof(string_partial), copies, rows);
+}
+
+static int64_t string_length(const void *partials, int64_t n) { return length(partials, sizeof(string_partial), n); }
+
+static uint8_t *string_pack(void *partials, int64_t n, uint8_t *to) {
+  return pack(partials, sizeof(string_partial), n, to);
 }
 
 static inline bool first_better(const string_partial *a, const string_partial *b) {
@@ -167,7 +188,23 @@ STACKED(max, string_partial)
 STACKED(first, string_partial)
 NEWEST(last, string_partial)
 
+/* Of arg_min and arg_max. */
+typedef struct {
+  string_partial string;
+  uint64_t word;
+} arg_partial;
+
+static inline rank arg_rank(const arg_partial *s) { return (rank){s->word, s->string.when, s->string.input}; }
+
+static inline bool arg_better(const arg_partial *a, const arg_partial *b) {
+  return rank_better(arg_rank(a), arg_rank(b));
+}
+
+BETTER_OF(arg, arg_partial)
+STACKED(arg, arg_partial)
+
 static const string_partial *string_total(const aggregate *a, const partial_totals *t, uint32_t k) {
+  if (a->by) return &arg_total(t, k)->string;
   if (a->kernel->placed) return a->kernel->greatest ? last_total(t, k) : first_total(t, k);
   return a->kernel->greatest ? max_total(t, k) : min_total(t, k);
 }
@@ -251,14 +288,15 @@ static ps_code entry_fold(const kernel_target *t, const counted_rows *c) {
 }
 
 static bool entry_export(const kernel_output *o) {
-  const string_entry *s = o->states;
+  size_t size = o->a->kernel->entry_size;
   for (int64_t i = 0; i < o->n; i++) {
-    const string_entry *x = &s[output_entry(o, i)];
+    const string_entry *x = sized_in(o->states, size, output_entry(o, i));
     uint8_t *space = out_put_space_at(o->rows, o->to, i, x->length);
     if (!space || (!x->place.when && !out_put_null_at(o->rows, o->to, i))) return false;
     if (x->length) memcpy(space, entry_data(o->store, x), (size_t)x->length);
   }
-  return !o->a->kernel->placed || place_export(o, sizeof *s, o->to + 1);
+  if (o->a->by && !rank_export(o, size, sizeof(string_entry), o->to + 1)) return false;
+  return !o->a->kernel->placed || place_export(o, size, o->to + o->a->kernel->columns - 3);
 }
 
 static ps_code entry_import(const kernel_target *t, const kernel_input *in) {
@@ -284,28 +322,168 @@ static void entry_gather(const kernel_store *store, const void *states, int64_t 
   }
 }
 
-static void entries_keep(const kernel_store *from, kernel_store *to, void *states, int64_t n) {
-  string_entry *s = states;
+static inline void keep(const kernel_store *from, kernel_store *to, void *states, size_t size, int64_t n) {
   for (int64_t e = 0; e < n; e++) {
-    if (s[e].length) memcpy(to->strings + to->length, entry_data(from, &s[e]), (size_t)s[e].length);
-    s[e].at = to->length;
-    to->length += s[e].capacity;
-    to->in_use += s[e].capacity;
+    string_entry *s = sized_at(states, size, e);
+    if (s->length) memcpy(to->strings + to->length, entry_data(from, s), (size_t)s->length);
+    s->at = to->length;
+    to->length += s->capacity;
+    to->in_use += s->capacity;
   }
 }
 
-#define STRINGS                                                                                                       \
-  .state_size = sizeof(string_state), .add = string_add, .reserve = string_reserve, .drop = string_drop,              \
-  .finish = string_finish, .write = string_write, .read = string_read, .size = sizeof(string_partial),                \
-  .is_bytes = true, .fold = string_fold, .finish_many = string_finish_many, .save = string_save, .load = string_load, \
-  .settle = string_settle, .length = string_length, .pack = string_pack, .entry_size = sizeof(string_entry),          \
-  .fold_entries = entry_fold, .export = entry_export, .check = kernel_check_values, .import = entry_import,           \
-  .gather = entry_gather, .entries_keep = entries_keep
+static void entries_keep(const kernel_store *from, kernel_store *to, void *states, int64_t n) {
+  keep(from, to, states, sizeof(string_entry), n);
+}
+
+/* ---- arg_min, arg_max: windows ---- */
+
+typedef struct {
+  string_state string;
+  uint64_t word;
+} arg_state;
+
+static bool arg_add(const aggregate *a, void *state, const column *c, int64_t row) {
+  arg_state *s = state;
+  uint64_t word = rank_of_row(a, c, row);
+  if (s->string.any && word >= s->word) return true;
+  if (!string_set(&s->string, c, row)) return false;
+  s->word = word;
+  return true;
+}
+
+static bool arg_write(const aggregate *a, const void *state, byte_buffer *to) {
+  const arg_state *s = state;
+  return string_write(a, &s->string, to) && rank_write(a, s->word, s->string.any, to);
+}
+
+static void arg_read(const aggregate *a, void *state, state_reader *from) {
+  arg_state *s = state;
+  string_read(a, &s->string, from);
+  s->word = rank_read(a, s->string.any, from);
+}
+
+/* ---- slices ---- */
+
+static ps_code arg_fold(const kernel_target *t, const counted_rows *c) {
+  arg_partial *states = t->states;
+  const row_block *k = c->block;
+  uint64_t flip = rank_flip(t->a);
+  assert(c->values && c->by);
+  for (int64_t i = 0; i < c->n; i++) {
+    int64_t at = counted_at(c, i);
+    arg_partial *s = &states[c->entry[i]];
+    uint64_t word = rank_of(c->by[i], t->a->by_type, flip);
+    if (s->string.when && word >= s->word) continue;
+    bytes x = column_bytes(c->values, k->row + at);
+    *s = (arg_partial){{(uint64_t)k->ts[at] + 1, k->input, x.data, x.length}, word};
+  }
+  return PS_OK;
+}
+
+static bool arg_settle(void *partials, string_copy *copies, const row_entries *rows) {
+  return settle(partials, sizeof(arg_partial), copies, rows);
+}
+
+static int64_t arg_length(const void *partials, int64_t n) { return length(partials, sizeof(arg_partial), n); }
+
+static uint8_t *arg_pack(void *partials, int64_t n, uint8_t *to) { return pack(partials, sizeof(arg_partial), n, to); }
+
+static void arg_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
+                     void *state) {
+  arg_state *s = state;
+  string_save(a, t, k, rows, until, &s->string);
+  if (s->string.any) s->word = arg_total(t, k)->word;
+}
+
+static void arg_load(const aggregate *a, const void *state, partial_place place, void *partial) {
+  arg_partial *to = partial;
+  string_load(a, state, place, &to->string);
+  to->word = ((const arg_state *)state)->word;
+}
+
+/* ---- folds: the string, or null, the second column's value, and the place ---- */
+
+typedef struct {
+  string_entry string;
+  uint64_t word;
+} arg_entry;
+
+_Static_assert(offsetof(arg_entry, word) == sizeof(string_entry), "entry_export relies on it");
+
+/* The string of a row that was found to win or not; PS_TWICE: the row was there. */
+static ps_code arg_take(const kernel_target *t, arg_entry *s, uint64_t word, bytes x, const row_place *place) {
+  place_outcome outcome = rank_compete(&s->string.place, &s->word, place, word);
+  if (outcome == PLACE_TWICE) return PS_TWICE;
+  return outcome == PLACE_KEPT || entry_copy(t->store, &s->string, x) ? PS_OK : PS_NO_MEMORY;
+}
+
+static ps_code arg_fold_entries(const kernel_target *t, const counted_rows *c) {
+  arg_entry *states = t->states;
+  uint64_t flip = rank_flip(t->a);
+  assert(c->values && c->by);
+  for (int64_t i = 0; i < c->n; i++) {
+    int64_t at = counted_at(c, i);
+    row_place place = place_of(c->block, at);
+    uint64_t word = rank_of(c->by[i], t->a->by_type, flip);
+    ps_code code = arg_take(t, &states[c->entry[i]], word, column_bytes(c->values, c->block->row + at), &place);
+    if (code == PS_TWICE) return place_twice(t, c, i);
+    if (code != PS_OK) return code;
+  }
+  return PS_OK;
+}
+
+static ps_code arg_import(const kernel_target *t, const kernel_input *in) {
+  arg_entry *states = t->states;
+  const column *c = &in->b->columns[in->from];
+  for (int64_t i = 0, row = in->row; i < in->n; i++, row++) {
+    if (column_is_null(c, row)) continue;
+    row_place place = place_in(in, in->from + 2, row);
+    ps_code code = arg_take(t, &states[in->entry[i]], rank_in(t->a, in, row), column_bytes(c, row), &place);
+    if (code == PS_TWICE) return place_twice_in(t, in, row);
+    if (code != PS_OK) return code;
+  }
+  return PS_OK;
+}
+
+static void arg_gather(const kernel_store *store, const void *states, int64_t n, const uint32_t *place,
+                       void *partials) {
+  const arg_entry *s = states;
+  arg_partial *to = partials;
+  for (int64_t e = 0; e < n; e++) {
+    const string_entry *x = &s[e].string;
+    to[place ? place[e] : e] = (arg_partial){{x->place.when, 0, entry_data(store, x), x->length}, s[e].word};
+  }
+}
+
+static void arg_keep(const kernel_store *from, kernel_store *to, void *states, int64_t n) {
+  keep(from, to, states, sizeof(arg_entry), n);
+}
+
+#define EITHER                                                                               \
+  .reserve = string_reserve, .drop = string_drop, .finish = string_finish, .is_bytes = true, \
+  .finish_many = string_finish_many, .export = entry_export
+
+#define STRINGS                                                                                                  \
+  EITHER, .state_size = sizeof(string_state), .add = string_add, .write = string_write, .read = string_read,     \
+      .size = sizeof(string_partial), .fold = string_fold, .save = string_save, .load = string_load,             \
+      .settle = string_settle, .length = string_length, .pack = string_pack, .entry_size = sizeof(string_entry), \
+      .fold_entries = entry_fold, .check = kernel_check_values, .import = entry_import, .gather = entry_gather,  \
+      .entries_keep = entries_keep
 
 #define EXTREME .combine = string_combine, .columns = 1, .types = {PS_TYPES}
 #define PLACED .placed = true, .columns = 4, .types = {PS_TYPES, PS_I64, PS_I64, PS_I64}
+
+#define ARG                                                                                                       \
+  EITHER, .state_size = sizeof(arg_state), .add = arg_add, .write = arg_write, .read = arg_read,                  \
+      .size = sizeof(arg_partial), .fold = arg_fold, .save = arg_save, .load = arg_load, .settle = arg_settle,    \
+      .length = arg_length, .pack = arg_pack, .entry_size = sizeof(arg_entry), .fold_entries = arg_fold_entries,  \
+      .check = rank_check, .import = arg_import, .gather = arg_gather, .entries_keep = arg_keep, STACKED_BY(arg), \
+      .placed = true, .columns = 5, .types = {PS_TYPES, PS_TYPES, PS_I64, PS_I64, PS_I64}
 
 const kernel kernel_min_bytes = {STRINGS, STACKED_BY(min), EXTREME};
 const kernel kernel_max_bytes = {STRINGS, STACKED_BY(max), EXTREME, .greatest = true};
 const kernel kernel_first_bytes = {STRINGS, STACKED_BY(first), PLACED};
 const kernel kernel_last_bytes = {STRINGS, NEWEST_BY(last), PLACED, .greatest = true};
+const kernel kernel_arg_min_bytes = {ARG};
+const kernel kernel_arg_max_bytes = {ARG, .greatest = true};

@@ -16,15 +16,7 @@ static ps_code udf_finish(const aggregate *a, const void *state, out_rows *rows,
   return kernel_put_bits(rows, to, *(const uint64_t *)state);
 }
 
-static bool udf_write(const aggregate *a, const void *state, byte_buffer *to) {
-  (void)a, (void)state, (void)to;
-  return true;
-}
-
-static void udf_read(const aggregate *a, void *state, state_reader *from) { (void)a, (void)state, (void)from; }
-
-const kernel kernel_udf = {
-    .state_size = sizeof(int64_t), .add = udf_add, .finish = udf_finish, .write = udf_write, .read = udf_read};
+const kernel kernel_udf = {.state_size = sizeof(int64_t), .add = udf_add, .finish = udf_finish};
 
 /* ---- native udf ---- */
 

@@ -22,25 +22,17 @@ void key_order_free(key_order *r) {
   memory_free(r->live);
 }
 
-static bool resize(void **array, int64_t from, int64_t to, size_t element) {
-  uint8_t *bigger = memory_resize(*array, (size_t)to * element);
-  if (!bigger) return false;
-  memset(bigger + (size_t)from * element, 0, (size_t)(to - from) * element);
-  *array = bigger;
-  return true;
-}
-
 static bool column_expect(key_order_column *c, int64_t from, int64_t to) {
-  if (type_is_bytes(c->type)) return resize((void **)&c->parts, from, to, sizeof *c->parts);
-  return resize((void **)&c->bits, from, to, sizeof *c->bits) &&
-         (!c->nulls || resize((void **)&c->nulls, from, to, sizeof *c->nulls));
+  if (type_is_bytes(c->type)) return memory_extend((void **)&c->parts, from, to, sizeof *c->parts);
+  return memory_extend((void **)&c->bits, from, to, sizeof *c->bits) &&
+         (!c->nulls || memory_extend((void **)&c->nulls, from, to, sizeof *c->nulls));
 }
 
 bool key_order_expect(key_order *r, int64_t limit) {
   if (limit <= r->capacity) return true;
   int64_t capacity = r->capacity ? r->capacity : SIZED(64, 1);
   while (capacity < limit) capacity *= 2;
-  if (!resize((void **)&r->entry, r->capacity, capacity, sizeof *r->entry)) return false;
+  if (!memory_extend((void **)&r->entry, r->capacity, capacity, sizeof *r->entry)) return false;
   for (int32_t i = 0; i < r->columns; i++) {
     if (!column_expect(&r->column[i], r->capacity, capacity)) return false;
   }

@@ -14,7 +14,7 @@
 #include "windows/window_rows.h"
 
 struct design {
-  bool ordered; /* tuples reach the windows in order: the design supports first, last and udf */
+  bool ordered; /* tuples reach the windows in order: the design supports first, last, arg_min, arg_max and udf */
   bool folds;   /* add keeps no reference to the batch */
 
   /* Number of workers for `threads` update threads requested by the caller. */

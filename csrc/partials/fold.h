@@ -133,18 +133,10 @@ bool fold_drop_before(ps_fold *f, uint64_t begin);
 /* Partials (fold_export.c): all columns of the query, by number and type. False when out of memory. */
 bool fold_init_partials(ps_fold *f);
 
-/* Entries, or keys, as rows to come. */
-typedef struct {
-  const ps_fold *f;
-  const uint32_t *order; /* the entries; NULL: those from number `from` on */
-  int64_t from, n;
-  bool keys; /* keys from that number on instead */
-  out_rows *rows;
-} fold_output;
-
-/* The columns of partials, and entries as rows of them, without the key columns. False when out of memory. */
+/* The columns of partials, and entries as rows of them, without the key columns; `o` says which entries, and where to.
+   False when out of memory. */
 bool fold_init_output(const ps_fold *f, out_rows *rows);
-bool fold_put(const fold_output *o);
+bool fold_put(const ps_fold *f, kernel_output o);
 
 /* Takes partials in, whose columns are those; `numbers` are those of their keys, or NULL: the key columns say it
    (fold_join.c). */

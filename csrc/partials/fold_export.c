@@ -13,6 +13,7 @@
  *     var, std                     how many values;  the moments as bytes (moments.c)
  *     min, max                     the value; null: there is none
  *     first, last                  the same, and the ts, stream and position of the row it comes from
+ *     arg_min, arg_max             the value; that of the second column; the ts, stream and position of their row
  */
 #include "partials/fold.h"
 
@@ -30,7 +31,8 @@ bool fold_init_partials(ps_fold *f) {
   for (int32_t i = 0; i < f->functions.n; i++) {
     const aggregate *a = f->column[i].a;
     for (int32_t c = 0; c < a->kernel->columns; c++) {
-      *to++ = a->kernel->types[c] == PS_TYPES ? a->type : a->kernel->types[c];
+      ps_type type = a->kernel->types[c];
+      *to++ = type != PS_TYPES ? type : c == 0 ? a->type : a->by_type;
     }
   }
   return true;
@@ -38,22 +40,19 @@ bool fold_init_partials(ps_fold *f) {
 
 /* ---- out ---- */
 
-typedef fold_output output;
-
-static inline int64_t entry_at(const output *o, int64_t i) { return o->order ? o->order[i] : o->from + i; }
-
-static uint32_t number_at(const output *o, int64_t i) {
-  return o->keys ? (uint32_t)(o->from + i) : (uint32_t)o->f->entry[entry_at(o, i)].pair;
+/* `keys`: keys by number, not those of entries. */
+static uint32_t number_at(const ps_fold *f, const kernel_output *o, bool keys, int64_t i) {
+  return keys ? (uint32_t)(o->from + i) : (uint32_t)f->entry[output_entry(o, i)].pair;
 }
 
-static bool put_key(const output *o, int32_t which) {
-  bool strings = type_is_bytes(o->f->column_types[which]);
+static bool put_key(const ps_fold *f, const kernel_output *o, bool keys, int32_t which) {
+  bool strings = type_is_bytes(f->column_types[which]);
   uint64_t *out = strings ? NULL : out_reserve(o->rows, which, o->n);
   if (!strings && !out) return false;
   for (int64_t i = 0; i < o->n; i++) {
-    const uint8_t *at = key_table_at(&o->f->table, number_at(o, i))->data;
+    const uint8_t *at = key_table_at(&f->table, number_at(f, o, keys, i))->data;
     key_part part = {0};
-    for (int32_t k = 1; k <= which; k++) at = key_decode(at, o->f->column_types[k], &part);
+    for (int32_t k = 1; k <= which; k++) at = key_decode(at, f->column_types[k], &part);
     if (strings) {
       uint8_t *space = out_put_space_at(o->rows, which, i, part.length);
       if (!space) return false;
@@ -66,35 +65,32 @@ static bool put_key(const output *o, int32_t which) {
   return true;
 }
 
-static bool put_entries(const output *o) {
-  int32_t rows = 1 + o->f->keys;
-  uint64_t *begin = out_reserve(o->rows, 0, o->n), *count = out_reserve(o->rows, rows, o->n);
+static bool put_keys(const ps_fold *f, const kernel_output *o, bool keys) {
+  bool ok = true;
+  for (int32_t k = 1; ok && k <= f->keys; k++) ok = put_key(f, o, keys, k);
+  return ok;
+}
+
+static bool put_entries(const ps_fold *f, const kernel_output *o) {
+  uint64_t *begin = out_reserve(o->rows, 0, o->n), *count = out_reserve(o->rows, 1 + f->keys, o->n);
   if (!begin || !count) return false;
   for (int64_t i = 0; i < o->n; i++) {
-    fold_entry e = o->f->entry[entry_at(o, i)];
-    begin[i] = o->f->begin[e.pair >> 32];
+    fold_entry e = f->entry[output_entry(o, i)];
+    begin[i] = f->begin[e.pair >> 32];
     count[i] = (uint64_t)e.rows;
   }
   return true;
 }
 
-static bool put_keys(const output *o) {
-  for (int32_t k = 1; k <= o->f->keys; k++) {
-    if (!put_key(o, k)) return false;
-  }
-  return true;
-}
-
-bool fold_put(const output *o) {
-  const ps_fold *f = o->f;
-  kernel_output to = {.store = &f->store, .order = o->order, .from = o->from, .n = o->n, .rows = o->rows};
-  to.to = 2 + f->keys;
-  bool ok = put_entries(o);
+bool fold_put(const ps_fold *f, kernel_output o) {
+  bool ok = put_entries(f, &o);
+  o.store = &f->store;
+  o.to = 2 + f->keys;
   for (int32_t i = 0; ok && i < f->functions.n; i++) {
-    to.a = f->column[i].a;
-    to.states = f->column[i].states;
-    if (to.a->kernel->columns) ok = to.a->kernel->export(&to);
-    to.to += to.a->kernel->columns;
+    o.a = f->column[i].a;
+    o.states = f->column[i].states;
+    if (o.a->kernel->columns) ok = o.a->kernel->export(&o);
+    o.to += o.a->kernel->columns;
   }
   return ok;
 }
@@ -108,7 +104,7 @@ bool fold_init_output(const ps_fold *f, out_rows *rows) {
   return ok;
 }
 
-static ps_code hand_over(const output *o, bool ok, struct ArrowArray *out) {
+static ps_code hand_over(const kernel_output *o, bool ok, struct ArrowArray *out) {
   if (ok) {
     out_end_rows(o->rows, o->n);
     ok = out_rows_shell(o->rows, out);
@@ -127,8 +123,8 @@ ps_code ps_fold_get_partials(ps_fold *f, int64_t from, int64_t most, struct Arro
   if (from >= f->n) return PS_END;
   out_rows rows;
   if (!fold_init_output(f, &rows)) return PS_NO_MEMORY;
-  output o = {.f = f, .from = from, .n = f->n - from < most ? f->n - from : most, .rows = &rows};
-  return hand_over(&o, fold_put(&o) && put_keys(&o), out);
+  kernel_output o = {.from = from, .n = f->n - from < most ? f->n - from : most, .rows = &rows};
+  return hand_over(&o, fold_put(f, o) && put_keys(f, &o, false), out);
 }
 
 ps_code ps_fold_get_keys(const ps_fold *f, struct ArrowArray *out) {
@@ -141,8 +137,8 @@ ps_code ps_fold_get_keys(const ps_fold *f, struct ArrowArray *out) {
   bool ok = out_rows_init(&rows, 1 + f->keys, is_bytes);
   memory_free(is_bytes);
   if (!ok) return PS_NO_MEMORY;
-  output o = {.f = f, .n = f->keys_known, .keys = true, .rows = &rows};
+  kernel_output o = {.n = f->keys_known, .rows = &rows};
   uint64_t *numbers = out_reserve(&rows, 0, o.n);
   for (int64_t i = 0; numbers && i < o.n; i++) numbers[i] = (uint64_t)i;
-  return hand_over(&o, numbers && put_keys(&o), out);
+  return hand_over(&o, numbers && put_keys(f, &o, true), out);
 }

@@ -34,14 +34,14 @@ static bool check_rows(const ps_fold *f, const kernel_input *in) {
   return true;
 }
 
-/* A value has a place, and its timestamp lies in the slice. */
-static bool check_places(const ps_fold *f, const kernel_input *in) {
-  const column *c = &in->b->columns[in->from];
+/* A value has a place, in the columns from `from` on, and its timestamp lies in the slice. */
+static bool check_places(const ps_fold *f, const kernel_input *in, int32_t from) {
+  const column *c = &in->b->columns[in->from], *place = &in->b->columns[from];
   for (int64_t row = 0; row < in->n; row++) {
     if (column_is_null(c, row)) continue;
     bool ok = true;
-    for (int32_t i = 1; i <= 3; i++) ok = ok && !column_is_null(c + i, row);
-    uint64_t begin = (uint64_t)input_integer(in, 0, row), ts = ok ? (uint64_t)input_integer(in, in->from + 1, row) : 0;
+    for (int32_t i = 0; i < 3; i++) ok = ok && !column_is_null(place + i, row);
+    uint64_t begin = (uint64_t)input_integer(in, 0, row), ts = ok ? (uint64_t)input_integer(in, from, row) : 0;
     ok = ok && ts >= begin && ts < next_edge(f->windows, begin) && ts <= INT64_MAX;
     if (!ok) return kernel_refuse(in, row, PS_BAD_PLACE);
   }
@@ -56,7 +56,7 @@ static bool check_partials(const ps_fold *f, const batch *b, bool held, bool pac
     const aggregate *a = f->column[i].a;
     in.number = i;
     if (a->kernel->check && !a->kernel->check(a, &in)) return false;
-    if (a->kernel->placed && !check_places(f, &in)) return false;
+    if (a->kernel->placed && !check_places(f, &in, in.from + a->kernel->columns - 3)) return false;
     in.from += a->kernel->columns;
   }
   return true;

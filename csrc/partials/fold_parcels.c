@@ -125,8 +125,8 @@ static bool pack_block(ps_pack *p, const uint32_t *order, int64_t n) {
   const ps_fold *f = p->f;
   int64_t at = p->bytes.length;
   uint64_t keys[CODEC_ROWS];
-  fold_output o = {.f = f, .order = order, .n = n, .rows = &p->rows};
-  if (!codec_space(&p->bytes, sizeof(block_head)) || !fold_put(&o)) return false;
+  kernel_output o = {.order = order, .n = n, .rows = &p->rows};
+  if (!codec_space(&p->bytes, sizeof(block_head)) || !fold_put(f, o)) return false;
   for (int64_t i = 0; i < n; i++) keys[i] = p->place[(uint32_t)f->entry[order[i]].pair];
   bool ok = codec_put_words(&p->bytes, keys, n);
   for (int32_t c = 0; ok && c < f->partial_columns; c++) {

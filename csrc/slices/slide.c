@@ -9,7 +9,7 @@
  *
  *   Last is the newest so far. When the slice that has it leaves, all older ones have left: none is left over.
  *
- *   Min, max and first cannot be subtracted. Their slices lie in two stacks, the older ones in the front:
+ *   The others cannot be subtracted. Their slices lie in two stacks, the older ones in the front:
  *
  *           oldest                            newest
  *           [ a ] [ b ] [ c ]  |  [ d ] [ e ]

@@ -206,7 +206,10 @@ class Plan:
         """The number of the second column of a function."""
         number = self._index(Column(column, self.type_of(column)))
         if self.columns[number].layout.startswith("BYTES"):
-            raise SchemaError(f"{name} = {self.query.aggregates[name]!r}: column {column!r} is a string, not a number")
+            raise SchemaError(
+                f"{name} = {self.query.aggregates[name]!r}: column {column!r} is a string, where a number, "
+                "a boolean or a time is needed"
+            )
         return number
 
     def _index(self, column: Column) -> int:

@@ -141,7 +141,7 @@ def from_bytes(blob: bytes) -> Snapshot:
     parts = _parts(rest)
     try:
         header = json.loads(next(parts))
-        schema, types = (_readable(pa.ipc.read_schema(pa.py_buffer(next(parts)))) for _ in range(2))
+        schema, types = [_readable(pa.ipc.read_schema(pa.py_buffer(next(parts)))) for _ in range(2)]
         windows = _batch(next(parts))
         slices = _batch(next(parts)) if version > 1 else _NO_SLICES
         start_next = _number(header["start_next"]) if version > 1 else 0
@@ -301,7 +301,8 @@ def check(snapshot: Snapshot, query: Query) -> None:
         _require(states.schema.equals(schema), f"its {what} are not {what}")
         _require(all(column.null_count == 0 for column in states.columns), f"its {what} have holes")
     for batch in snapshot.rows:
-        fits = [f.type == g.type or f.name in plan.udfs for f, g in zip(batch.schema, plan.out_schema, strict=False)]
+        fields = zip(batch.schema, plan.out_schema, strict=False)
+        fits = [f.nullable and (f.type == g.type or f.name in plan.udfs) for f, g in fields]
         _require(batch.schema.names == query.columns and all(fits), "its rows are not rows of the query")
     for name, type in zip(snapshot.udf_types.names, snapshot.udf_types.types, strict=True):
         _require(name in plan.udfs and plan.udfs[name].type in (None, type), "its types are not those of the query")

@@ -75,6 +75,7 @@ PARTIAL_FAULTS = {
     lib.PS_BAD_SUM: ("sum", "is not the sum of so many values"),
     lib.PS_BAD_MOMENTS: ("moments", "is not what that many values lead to"),
     lib.PS_BAD_VALUE: ("value", "is not a value of its column"),
+    lib.PS_BAD_BY: ("by", "is missing, or not a value of its column"),
     lib.PS_BAD_PLACE: ("ts", "is not in the slice, or the stream or position is missing"),
     lib.PS_BAD_PACK: ("pack", "is not what packing gives"),
 }

@@ -5,7 +5,7 @@ every = "15m"           # without it the windows tumble
 key = "meter"           # a column or a list of columns; without it there is one row per window
 ts = "time"             # without it `ts`, or the only timestamp column
 
-[aggregates]            # name = "FUNCTION[:COLUMN] [where CONDITION]", as in --agg
+[aggregates]            # name = "FUNCTION[:COLUMN[:COLUMN]] [where CONDITION]", as in --agg
 n = "count"
 mean = "mean:cons"
 high = "count where cons > 2.5"
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import pystream as ps
-from pystream._kinds import OF_COLUMN
+from pystream._kinds import OF_COLUMN, OF_TWO
 from pystream.cli.conditions import condition
 from pystream.errors import PystreamError, SchemaError
 
@@ -36,7 +36,8 @@ FUNCTIONS_OF_COLUMN: dict[str, Callable[..., Aggregate]] = {
     **{name: getattr(ps, name) for name in OF_COLUMN},
     "mean": ps.mean,
 }
-FUNCTIONS = ("count", *FUNCTIONS_OF_COLUMN)
+FUNCTIONS_OF_TWO: dict[str, Callable[..., Aggregate]] = {name: getattr(ps, name) for name in OF_TWO}
+FUNCTIONS = ("count", *FUNCTIONS_OF_COLUMN, *FUNCTIONS_OF_TWO)
 
 _FIELDS = ("window", "every", "key", "ts", "aggregates")
 
@@ -124,7 +125,7 @@ def _named(text: str) -> tuple[str, Aggregate]:
 
 
 def aggregate(text: str) -> Aggregate:
-    """`FUNCTION[:COLUMN] [where CONDITION]`."""
+    """`FUNCTION[:COLUMN[:COLUMN]] [where CONDITION]`."""
     what, _, where = re.sub(r"\s+where\s+", "\0", text.strip(), count=1).partition("\0")
     function, colon, column = (part.strip() for part in what.partition(":"))
     chosen = condition(where) if where else None
@@ -136,6 +137,11 @@ def aggregate(text: str) -> Aggregate:
         return ps.count(chosen)
     if not colon or not column:
         raise PystreamError(f"{text!r}: of which column? Say {function}:COLUMN")
+    if function in FUNCTIONS_OF_TWO:
+        value, _, by = (part.strip() for part in column.rpartition(":"))
+        if not value or not by:
+            raise PystreamError(f"{text!r}: ordered by which column? Say {function}:COLUMN:BY")
+        return FUNCTIONS_OF_TWO[function](value, by, where=chosen)
     return FUNCTIONS_OF_COLUMN[function](column, where=chosen)
 
 

@@ -14,8 +14,8 @@
 A partial is one row: a slice of time (`__slice`, where it begins), a key, how many rows (`__rows`), and per aggregate
 what it takes to go on. Slices begin and end where windows do, so a window is made of whole slices, whatever its size
 and advance. How rows are spread over folds, how often a fold gives partials for the same slice and key, and in which
-order partials arrive shows nowhere: sums are exact, and `first` and `last` carry the (ts, stream, position) of their
-row.
+order partials arrive shows nowhere: sums are exact, and `first`, `last`, `arg_min` and `arg_max` carry the
+(ts, stream, position) of their row.
 
 `PackedFold` and `PackedCombine` do the same with a quarter of the bytes between the two (packed.py).
 

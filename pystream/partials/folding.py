@@ -39,8 +39,9 @@ class Folding(Generic[Given]):
     """Folds rows, in any order and of any streams, into one partial per (slice, key).
 
     `stream` names the integer column that says which input a row belongs to (None: all belong to one), `position` the
-    integer column that orders the rows of one stream with equal timestamps. Only `first` and `last` need them. Rows
-    with equal timestamp, stream and position between which `first` or `last` would have to choose are refused.
+    integer column that orders the rows of one stream with equal timestamps. Only `first`, `last`, `arg_min` and
+    `arg_max` need them. Rows with equal timestamp, stream and position between which these would have to choose are
+    refused.
 
     `max_bytes` bounds, about, the memory held: when there is more, `add` gives the partials away and begins anew.
     A fold that has run out of memory or has refused such rows cannot go on. After an exception from outside, such as

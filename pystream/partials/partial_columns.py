@@ -76,7 +76,8 @@ class PartialColumns:
         for i, a in enumerate(self.plan.aggregates):
             if a.function == "count" and a.mask < 0:
                 continue  # it is the number of rows
-            types = {"sum": pa.binary(), "moments": pa.binary(), "value": self.plan.columns[a.column].type}
+            column, by = self.plan.columns[a.column].type, self.plan.columns[a.by].type
+            types = {"sum": pa.binary(), "moments": pa.binary(), "value": column, "by": by}
             fields += [
                 Field(f"__{i}_{what}", types.get(what, pa.int64()), nullable=what not in ("n", "sum", "moments"))
                 for what in KINDS[a.function].partial

@@ -29,7 +29,8 @@ def aggregate(
     """Aggregate a DataFrame; one row per window and key comes out, in no particular order.
 
     `stream` names the integer column that says which input a row belongs to, `position` the column that orders the rows
-    of one stream with equal timestamps; `first`, `last` and udfs need both, because a DataFrame has no order.
+    of one stream with equal timestamps; `first`, `last`, `arg_min`, `arg_max` and udfs need both, because
+    a DataFrame has no order.
 
     A session that `session()` did not start is faster with the settings of local_session.py about Python and Arrow:
     with any other `spark.sql.execution.arrow.maxBytesPerBatch` than 2147483647 Spark 4.1 and later measure what

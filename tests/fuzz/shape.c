@@ -12,9 +12,11 @@ static ps_aggregate draw_aggregate(draw *d, const shape *s, int32_t values) {
   if (draw_below(d, 3) == 0) a.mask = s->mask;
   if (a.function == PS_COUNT) return a;
   a.column = 1 + (int32_t)draw_below(d, s->query.keys + values); /* keys may be values, too */
-  bool moments = a.function == PS_VAR || a.function == PS_STD, sums = a.function == PS_SUM || a.function == PS_AVG;
-  if ((sums || moments) && type_is_bytes(s->types[a.column])) a.function = PS_MAX;
-  if (moments) a.parameter = (int32_t)draw_below(d, 3);
+  if (!kernel_of(a.function, s->types[a.column], true)) a.function = PS_MAX;
+  if (a.function == PS_ARG_MIN || a.function == PS_ARG_MAX)
+    a.by = 1 + (int32_t)draw_below(d, s->mask); /* or the mask */
+  if (a.by && type_is_bytes(s->types[a.by])) a.by = s->mask;
+  if (a.function == PS_VAR || a.function == PS_STD) a.parameter = (int32_t)draw_below(d, 3);
   return a;
 }
 
@@ -37,7 +39,8 @@ void draw_shape(draw *d, shape *s) {
                         .aggregate = s->aggregate};
   for (int32_t i = 0; i < s->query.aggregates; i++) {
     s->aggregate[i] = draw_aggregate(d, s, values);
-    s->ordered = s->ordered || s->aggregate[i].function == PS_FIRST || s->aggregate[i].function == PS_LAST;
+    ps_function function = s->aggregate[i].function;
+    s->ordered = s->ordered || function == PS_FIRST || function == PS_LAST || s->aggregate[i].by;
   }
 }
 

@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   draw_shape(&d, &s);
   int32_t column = 0;
   ps_native native = {process, produce, 1 + draw_below(&d, 40), 1, &column};
-  if (draw_below(&d, 8) == 0) s.aggregate[0] = (ps_aggregate){PS_NATIVE, 0, -1, &native};
+  if (draw_below(&d, 8) == 0) s.aggregate[0] = (ps_aggregate){.function = PS_NATIVE, .mask = -1, .native = &native};
   aggregates all;
   CLAIM(aggregates_init(&all, &s.query));
   int64_t ts = 0, position = 0;

@@ -53,6 +53,8 @@ def test_partitions_do_not_show(partitions, frames):
         "v": ps.var("cons", ddof=0),
         "f": ps.first("cons"),
         "l": ps.last("cons", pc.field("cons") > 300),
+        "who": ps.arg_max("meter", "cons"),
+        "equals": ps.arg_min("cons", "meter"),
     }
     query = ps.Query(ps.Window(30, 7), key=None, aggregates=functions)
     out = aggregate(frames["EC"].repartition(partitions), query, position="position").toArrow()

@@ -47,6 +47,7 @@ MIXED = ps.Query(
         "f": ps.first("cons"),
         "l": ps.last("cons", pc.field("cons") > 300),
         "m": ps.min("cons"),
+        "a": ps.arg_max("cons", "meter"),  # by the key: all are equal
     },
 )
 
@@ -399,13 +400,15 @@ def full(query, path) -> set[str]:
 
 def test_columns_without_nulls(folder, tmp_path):
     """They are known by the statistics or the type; if one file has a null, or a condition leaves nothing over, not."""
-    assert full(MIXED, folder) == {"ts", "meter", "n", "s", "f", "m"}
+    assert full(MIXED, folder) == {"ts", "meter", "n", "s", "f", "m", "a"}
     places = EC.block(0).schema.get_field_index("cons")
     for name, value in ("a", None), ("b", 1.0):
         cons = pa.array([1.0] * (TUPLES - 1) + [value])
         pq.write_table(EC.block(0).set_column(places, "cons", cons), tmp_path / f"{name}.parquet", row_group_size=500)
     assert full(MIXED, tmp_path) == {"ts", "meter", "n"}
-    assert full(MIXED, tmp_path / "b.parquet") == {"ts", "meter", "n", "s", "f", "m"}
+    assert full(MIXED, tmp_path / "b.parquet") == {"ts", "meter", "n", "s", "f", "m", "a"}
+    spread = ps.Query(ps.Window(30), "meter", {"var": ps.var("cons"), "all": ps.var("cons", ddof=0)})
+    assert full(spread, tmp_path / "b.parquet") == {"ts", "meter", "all"}
     pq.write_table(pq.read_table(tmp_path / "b.parquet"), tmp_path / "b.parquet", write_statistics=False)
     assert full(MIXED, tmp_path / "b.parquet") <= {"ts", "meter", "n"}
 
@@ -419,7 +422,7 @@ def test_a_file_that_says_it_has_no_nulls(tmp_path):
         arrays = [nulls if f.name == "cons" else block.column(f.name) for f in lies]
         with pa.ipc.new_file(tmp_path / "x.arrow", lies) as writer:
             writer.write(pa.record_batch(arrays, schema=lies))
-        assert full(MIXED, tmp_path) == {"ts", "meter", "n", "s", "f", "m"}
+        assert full(MIXED, tmp_path) == {"ts", "meter", "n", "s", "f", "m", "a"}
         with pytest.raises(PystreamError, match=r"x\.arrow: column 'cons' has nulls, the file says that it has none"):
             here(MIXED, tmp_path, 1, way="size")
 

@@ -75,6 +75,8 @@ def test_every_bit_arrives(spark, tmp_path):
         "high": ps.max("i"),
         "first": ps.first("f"),
         "last": ps.last("i"),
+        "who": ps.arg_min("name", "f"),
+        "what": ps.arg_max("i", "ts"),
         "mean": ps.avg("f", pc.field("x") < 1),
         "variance": ps.var("i", ddof=0),
         "deviation": ps.std("f"),

@@ -35,7 +35,8 @@ def aggregate(df: DataFrame, query: Query, stream: str = "stream", position: str
     """Aggregate a batch DataFrame; one row per window and key comes out, in no particular order.
 
     `stream` names the integer column that says which input a row belongs to, `position` the column that orders the rows
-    of one stream with equal timestamps; `first`, `last` and udfs need both, because a DataFrame has no order.
+    of one stream with equal timestamps; `first`, `last`, `arg_min`, `arg_max` and udfs need both, because
+    a DataFrame has no order.
     """
     order = order_columns(query, stream, position)
     rows = df.select(*columns_used(df.columns, query, order, "the DataFrame"))

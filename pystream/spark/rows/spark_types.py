@@ -87,12 +87,16 @@ def _quoted(name: str) -> str:
 
 
 def _never_null(query: Query, schema: pa.Schema) -> set[str]:
-    """The columns of the result without nulls: there is a row only for a window and key with tuples."""
+    """The columns of the result without nulls: there is a row only for a window and key with tuples.
+
+    With a ddof (var, std) one value is not enough.
+    """
     keys = {name for name in query.key if not schema.field(name).nullable}
     aggregates = {
         name
         for name, a in query.aggregates.items()
-        if a.function == "count" or (a.function != "udf" and a.where is None and not schema.field(a.column).nullable)
+        if a.function == "count"
+        or (a.column and a.where is None and not a.parameter and not any(schema.field(c).nullable for c in a.columns))
     }
     return {"ts"} | keys | aggregates
 
