@@ -32,6 +32,8 @@ ALL = {
     "arg_max_f": ps.arg_max("f", "k"),  # by the key: all are equal
     "arg_min_s": ps.arg_min("s", "k", where=SOME),
     "arg_max_s": ps.arg_max("s", "f"),
+    "var_f": ps.var("f"),
+    "std_i": ps.std("i", ddof=0, where=SOME),
 }
 
 

@@ -300,7 +300,9 @@ def test_rows_that_are_there_twice(function):
 
 QUERY = ps.Query(ps.Window(10, 4), "k", ALL)
 NARROW, WIDE = struct.Struct("<qq"), struct.Struct("<qq35q3q")
+MOMENTS = struct.Struct("<qq5q")
 LIMBS = [0] * 35
+MOMENT_BYTES = st.sampled_from([56, 360, 592, 896]).flatmap(lambda n: st.binary(min_size=n, max_size=n))
 BAD = {
     "no edge": ("__slice", 5, "where no slice of a window begins"),
     "before time": ("__slice", -4, "where no slice of a window begins"),
@@ -316,6 +318,13 @@ BAD = {
     "a wide sum beyond": ("__4_sum", WIDE.pack(0, 0, *[0] * 33, 1, 0, 0, 0, 0), "not the sum of so many values"),
     "many NaN": ("__4_sum", WIDE.pack(0, 0, *LIMBS, 9, 0, 0), "not the sum of so many values"),
     "few infinities": ("__4_sum", WIDE.pack(0, 0, *LIMBS, 0, 0, -1), "not the sum of so many values"),
+    "short moments": ("__16_moments", b"123", "not what that many values lead to"),
+    "squares below": ("__16_moments", MOMENTS.pack(0, 2**50, *[0] * 5), "not what that many values lead to"),
+    "negative squares": ("__16_moments", MOMENTS.pack(0, 0, *[-1] * 5), "not what that many values lead to"),
+    "squares beyond": ("__16_moments", MOMENTS.pack(0, 0, 0, 0, 0, 0, 2**40), "not what that many values lead to"),
+    "wide integers": ("__17_moments", bytes(56 + 304), "not what that many values lead to"),
+    "too many deviate": ("__17_n", 3, "above the number of rows"),
+    "no moments": ("__17_moments", None, "__17_moments is null"),
     "out of the slice": ("__8_ts", 8, "is not in the slice"),
     "before the slice": ("__9_ts", 0, "is not in the slice"),
     "no position": ("__12_position", None, "position is missing"),
@@ -397,7 +406,10 @@ def test_whatever_the_partials_nothing_crashes(data):
             if pa.types.is_floating(field.type)
             else st.text(max_size=3)
             if pa.types.is_string(field.type)
-            else st.binary(min_size=16, max_size=16) | st.binary(min_size=320, max_size=320) | st.binary(max_size=3)
+            else st.binary(min_size=16, max_size=16)
+            | st.binary(min_size=320, max_size=320)
+            | st.binary(max_size=3)
+            | MOMENT_BYTES
         )
         good = changed(good, field.name, data.draw(st.none() | values), data.draw(st.integers(0, good.num_rows - 1)))
     try:

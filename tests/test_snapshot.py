@@ -31,6 +31,8 @@ AGGREGATES = {
     "total": ps.sum("i"),
     "exact": ps.sum("f"),
     "mean": ps.avg("f"),
+    "variance": ps.var("f"),
+    "deviation": ps.std("i", ddof=0),
     "low": ps.min("f"),
     "high": ps.max("id"),
     "first": ps.first("id"),
