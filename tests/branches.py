@@ -35,7 +35,7 @@ TESTS = [
     [
         *("test_pane_hive.py", "test_native_udf.py", "test_stall.py", "test_unread.py", "test_snapshot.py"),
         *("test_packed.py", "test_coalesce.py", "test_key_sweep.py", "test_found.py", "test_branches.py"),
-        *("test_ingest.py", "test_asyncio.py", "test_avg.py", "test_partials.py"),
+        *("test_ingest.py", "test_asyncio.py", "test_avg.py", "test_partials.py", "test_var_std.py"),
     ],
 ]
 

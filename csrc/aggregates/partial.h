@@ -4,8 +4,8 @@
  * A partial is a small block of bytes, all zero when no tuple counted; partials of one aggregate lie in an array, so
  * that the loops over them are long, typed and without calls. Functions differ in how a window that slides forgets:
  *
- *   count, sum, avg   one total per key: a slice that enters is added, one that leaves is subtracted. Sums are exact
- *                     (exact_sum.h), so nothing is left over.
+ *   count, sum, avg,  one total per key: a slice that enters is added, one that leaves is subtracted. Sums are exact
+ *   var, std          (exact_sum.h, exact_moments.h), so nothing is left over.
  *
  *   last              one total per key, the newest so far. If the slice that it is of leaves, so have all others.
  *
