@@ -16,6 +16,7 @@ static ps_aggregate draw_aggregate(draw *d, const shape *s, int32_t values) {
   if (a.function == PS_ARG_MIN || a.function == PS_ARG_MAX)
     a.by = 1 + (int32_t)draw_below(d, s->mask); /* or the mask */
   if (a.by && type_is_bytes(s->types[a.by])) a.by = s->mask;
+  if (a.function == PS_VAR || a.function == PS_STD) a.parameter = (int32_t)draw_below(d, 3);
   return a;
 }
 

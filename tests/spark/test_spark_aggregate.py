@@ -49,6 +49,8 @@ def test_partitions_do_not_show(partitions, frames):
     functions = {
         "n": ps.count(),
         "s": ps.sum("cons"),
+        "d": ps.std("cons"),
+        "v": ps.var("cons", ddof=0),
         "f": ps.first("cons"),
         "l": ps.last("cons", pc.field("cons") > 300),
         "who": ps.arg_max("meter", "cons"),

@@ -204,7 +204,9 @@ def test_any_rows_in_any_files(tmp_path_factory, data):
     ts, stream = np.sort(rng.integers(100, size=n)), rng.integers(3, size=n)
     values = pa.array(rng.integers(-9, 9, n).astype(float), mask=rng.random(n) < 0.2)
     table = pa.table([ts, stream, np.arange(n), keys, values], ["ts", "stream", "position", "k", "v"])
-    query = ps.Query(ps.Window(size, advance), "k", {"n": ps.count(), "a": ps.avg("v"), "l": ps.last("v")})
+    query = ps.Query(
+        ps.Window(size, advance), "k", {"n": ps.count(), "a": ps.avg("v"), "d": ps.std("v"), "l": ps.last("v")}
+    )
     inputs = [table.filter(pc.field("stream") == i) for i in range(3)]
     kept = table.take(rng.permutation(n)) if data.draw(st.booleans()) else table
     place = store(tmp_path_factory.mktemp("any"), kept, parts=data.draw(st.integers(1, 3)), row_group_size=7)

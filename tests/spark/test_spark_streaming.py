@@ -78,6 +78,8 @@ def test_every_bit_arrives(spark, tmp_path):
         "who": ps.arg_min("name", "f"),
         "what": ps.arg_max("i", "ts"),
         "mean": ps.avg("f", pc.field("x") < 1),
+        "variance": ps.var("i", ddof=0),
+        "deviation": ps.std("f"),
     }
     query = ps.Query(ps.Window("10s", "4s"), ["name", "x"], aggregates)
     runs.write(tmp_path, table, files=2)
