@@ -254,31 +254,38 @@ def test_a_key_with_many_tuples_in_a_slice_is_folded():
         assert op.stats()["windows_open"] == 300 + 100
 
 
+def one_row(ts: int, v: int | None, s: str | None) -> pa.RecordBatch:
+    """A row of an input in which no `by` is less than another."""
+    types = {"ts": pa.int64(), "v": pa.int64(), "s": pa.string(), "by": pa.int8()}
+    return pa.RecordBatch.from_pydict({"ts": [ts], "v": [v], "s": [s], "by": [7]}, schema=pa.schema(types))
+
+
 @pytest.mark.parametrize("design", ["sliced", "runs"])
 def test_a_first_that_is_not_ready_is_not_saved(design):
     """Tuple 5 is folded before 3 comes; the only tuple of the key that is ready has no value."""
     functions = {"first": ps.first("v"), "last": ps.last("v"), "word": ps.first("s")}
-    schema = pa.schema([("ts", pa.int64()), ("v", pa.int64()), ("s", pa.string())])
+    functions |= {"arg": ps.arg_max("v", "by"), "arg_word": ps.arg_min("s", "by")}
     query = ps.Query(ps.Window(10), None, functions)
-    with ps.Operator(query, 2, schema, "sliced") as op:
-        op.add(0, pa.RecordBatch.from_pydict({"ts": [1], "v": [None], "s": [None]}, schema=schema))
-        op.add(1, pa.RecordBatch.from_pydict({"ts": [5], "v": [50], "s": ["five"]}, schema=schema))
+    with ps.Operator(query, 2, one_row(0, 0, "").schema, "sliced") as op:
+        op.add(0, one_row(1, None, None))
+        op.add(1, one_row(5, 50, "five"))
         blob = op.snapshot()
     with ps.Operator.restore(query, blob, design) as op:
-        op.add(0, pa.RecordBatch.from_pydict({"ts": [3], "v": [30], "s": ["three"]}, schema=schema))
+        op.add(0, one_row(3, 30, "three"))
         op.close(0)
         op.close(1)
-        assert [row for b in op for row in b.to_pylist()] == [{"ts": 0, "first": 30, "last": 50, "word": "three"}]
+        (row,) = [row for b in op for row in b.to_pylist()]
+    assert row == {"ts": 0, "first": 30, "last": 50, "word": "three", "arg": 30, "arg_word": "three"}
 
 
 def test_a_window_of_a_snapshot_comes_before_its_slices():
     """The first snapshot gives the window as mq left it, the second has a slice beside it, and both are from 0."""
     functions = {"first": ps.first("v"), "last": ps.last("v"), "early": ps.first("s"), "late": ps.last("s")}
-    schema = pa.schema([("ts", pa.int64()), ("v", pa.int64()), ("s", pa.string())])
+    functions |= {"arg": ps.arg_min("v", "by"), "arg_word": ps.arg_max("s", "by")}
     query = ps.Query(ps.Window(10), None, functions)
-    op = ps.Operator(query, 1, schema, "mq")
+    op = ps.Operator(query, 1, one_row(0, 0, "").schema, "mq")
     for value in (1, 2):
-        op.add(0, pa.RecordBatch.from_pydict({"ts": [0], "v": [value], "s": [str(value)]}, schema=schema))
+        op.add(0, one_row(0, value, str(value)))
         for _ in patience():
             if op.stats()["pending"] == 0:  # else it is saved as a tuple to come
                 break
@@ -288,7 +295,7 @@ def test_a_window_of_a_snapshot_comes_before_its_slices():
     with op:
         op.close(0)
         (row,) = [row for b in op for row in b.to_pylist()]
-    assert row == {"ts": 0, "first": 1, "last": 2, "early": "1", "late": "2"}
+    assert row == {"ts": 0, "first": 1, "last": 2, "early": "1", "late": "2", "arg": 1, "arg_word": "1"}
 
 
 def test_a_snapshot_is_as_large_as_the_slices_are():

@@ -32,14 +32,16 @@ typedef struct {
 
 static bytes state_string(const string_state *s) { return (bytes){s->data, s->length}; }
 
-static bool string_reserve(void *state, const column *c, int64_t row) {
-  string_state *s = state;
-  return memory_grow((void **)&s->data, &s->capacity, column_bytes(c, row).length + 1, 1);
+static bool string_grow(string_state *s, int64_t length) {
+  return memory_grow((void **)&s->data, &s->capacity, length + 1, 1);
 }
 
-static bool string_set(string_state *s, const column *c, int64_t row) {
-  bytes x = column_bytes(c, row);
-  if (!string_reserve(s, c, row)) return false;
+static bool string_reserve(void *state, const column *c, int64_t row) {
+  return string_grow(state, column_bytes(c, row).length);
+}
+
+static bool string_set(string_state *s, bytes x) {
+  if (!string_grow(s, x.length)) return false;
   if (x.length) memcpy(s->data, x.data, (size_t)x.length);
   s->length = x.length;
   s->any = true;
@@ -50,7 +52,7 @@ static bool string_add(const aggregate *a, void *state, const column *c, int64_t
   string_state *s = state;
   bytes x = column_bytes(c, row);
   if (s->any && !replaces(a->kernel, x, state_string(s))) return true;
-  return string_set(s, c, row);
+  return string_set(s, x);
 }
 
 /* Swaps the two, so that nothing need be allocated; the caller drops the other one. */
@@ -85,7 +87,7 @@ static void string_read(const aggregate *a, void *state, state_reader *from) {
   uint64_t length = state_get_word(from);
   state_require(from, length <= (uint64_t)from->left);
   if (from->code != PS_OK) return;
-  if (!memory_grow((void **)&s->data, &s->capacity, (int64_t)length + 1, 1)) {
+  if (!string_grow(s, (int64_t)length)) {
     from->code = PS_NO_MEMORY;
     return;
   }
@@ -188,43 +190,35 @@ STACKED(max, string_partial)
 STACKED(first, string_partial)
 NEWEST(last, string_partial)
 
-/* Of arg_min and arg_max. */
-typedef struct {
-  string_partial string;
-  uint64_t word;
-} arg_partial;
-
-static inline rank arg_rank(const arg_partial *s) { return (rank){s->word, s->string.when, s->string.input}; }
-
-static inline bool arg_better(const arg_partial *a, const arg_partial *b) {
-  return rank_better(arg_rank(a), arg_rank(b));
-}
-
-BETTER_OF(arg, arg_partial)
-STACKED(arg, arg_partial)
-
 static const string_partial *string_total(const aggregate *a, const partial_totals *t, uint32_t k) {
-  if (a->by) return &arg_total(t, k)->string;
   if (a->kernel->placed) return a->kernel->greatest ? last_total(t, k) : first_total(t, k);
   return a->kernel->greatest ? max_total(t, k) : min_total(t, k);
 }
 
+/* As result number i. False when out of memory. */
+static inline bool put_total(const partial_results *r, int64_t i, const string_partial *s) {
+  uint8_t *space = out_put_space_at(r->rows, r->to, i, s->length);
+  if (!space || (!s->when && !out_put_null_at(r->rows, r->to, i))) return false;
+  if (s->length) memcpy(space, s->data, (size_t)s->length);
+  return true;
+}
+
 static ps_code string_finish_many(const partial_results *r) {
   for (int64_t i = 0; i < r->keys->n; i++) {
-    const string_partial *s = string_total(r->a, r->t, r->keys->keys[i]);
-    uint8_t *space = out_put_space_at(r->rows, r->to, i, s->length);
-    if (!space || (!s->when && !out_put_null_at(r->rows, r->to, i))) return PS_NO_MEMORY;
-    if (s->length) memcpy(space, s->data, (size_t)s->length);
+    if (!put_total(r, i, string_total(r->a, r->t, r->keys->keys[i]))) return PS_NO_MEMORY;
   }
   return PS_OK;
+}
+
+static inline void save_total(const aggregate *a, const string_partial *s, partial_place until, string_state *state) {
+  if (!s->when || (a->kernel->placed && !place_is_within(s->when, s->input, until))) return;
+  *state = (string_state){(uint8_t *)(uintptr_t)s->data, s->length, .any = true};
 }
 
 static void string_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
                         void *state) {
   (void)rows;
-  const string_partial *s = string_total(a, t, k);
-  if (!s->when || (a->kernel->placed && !place_is_within(s->when, s->input, until))) return;
-  *(string_state *)state = (string_state){(uint8_t *)(uintptr_t)s->data, s->length, .any = true};
+  save_total(a, string_total(a, t, k), until, state);
 }
 
 static void string_load(const aggregate *a, const void *state, partial_place place, void *partial) {
@@ -245,7 +239,7 @@ _Static_assert(offsetof(string_entry, place) == 0, "place_export relies on it");
 static uint8_t *entry_data(const kernel_store *store, const string_entry *s) { return store->strings + s->at; }
 
 /* Gives the entry a copy. A larger string abandons the old place; sizes double, so waste never exceeds live bytes. */
-static bool entry_copy(kernel_store *store, string_entry *s, bytes x) {
+static inline bool entry_copy(kernel_store *store, string_entry *s, bytes x) {
   if (x.length > s->capacity) {
     int64_t capacity = STRING_FIRST;
     while (capacity < x.length) capacity *= 2;
@@ -347,7 +341,7 @@ static bool arg_add(const aggregate *a, void *state, const column *c, int64_t ro
   arg_state *s = state;
   uint64_t word = rank_of_row(a, c, row);
   if (s->string.any && word >= s->word) return true;
-  if (!string_set(&s->string, c, row)) return false;
+  if (!string_set(&s->string, column_bytes(c, row))) return false;
   s->word = word;
   return true;
 }
@@ -364,6 +358,20 @@ static void arg_read(const aggregate *a, void *state, state_reader *from) {
 }
 
 /* ---- slices ---- */
+
+typedef struct {
+  string_partial string;
+  uint64_t word;
+} arg_partial;
+
+static inline rank arg_rank(const arg_partial *s) { return (rank){s->word, s->string.when, s->string.input}; }
+
+static inline bool arg_better(const arg_partial *a, const arg_partial *b) {
+  return rank_better(arg_rank(a), arg_rank(b));
+}
+
+BETTER_OF(arg, arg_partial)
+STACKED(arg, arg_partial)
 
 static ps_code arg_fold(const kernel_target *t, const counted_rows *c) {
   arg_partial *states = t->states;
@@ -389,11 +397,20 @@ static int64_t arg_length(const void *partials, int64_t n) { return length(parti
 
 static uint8_t *arg_pack(void *partials, int64_t n, uint8_t *to) { return pack(partials, sizeof(arg_partial), n, to); }
 
+static ps_code arg_finish_many(const partial_results *r) {
+  for (int64_t i = 0; i < r->keys->n; i++) {
+    if (!put_total(r, i, &arg_total(r->t, r->keys->keys[i])->string)) return PS_NO_MEMORY;
+  }
+  return PS_OK;
+}
+
 static void arg_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
                      void *state) {
+  (void)rows;
   arg_state *s = state;
-  string_save(a, t, k, rows, until, &s->string);
-  if (s->string.any) s->word = arg_total(t, k)->word;
+  const arg_partial *from = arg_total(t, k);
+  save_total(a, &from->string, until, &s->string);
+  if (s->string.any) s->word = from->word;
 }
 
 static void arg_load(const aggregate *a, const void *state, partial_place place, void *partial) {
@@ -460,26 +477,26 @@ static void arg_keep(const kernel_store *from, kernel_store *to, void *states, i
   keep(from, to, states, sizeof(arg_entry), n);
 }
 
-#define EITHER                                                                               \
-  .reserve = string_reserve, .drop = string_drop, .finish = string_finish, .is_bytes = true, \
-  .finish_many = string_finish_many, .export = entry_export
+#define EITHER \
+  .reserve = string_reserve, .drop = string_drop, .finish = string_finish, .is_bytes = true, .export = entry_export
 
-#define STRINGS                                                                                                  \
-  EITHER, .state_size = sizeof(string_state), .add = string_add, .write = string_write, .read = string_read,     \
-      .size = sizeof(string_partial), .fold = string_fold, .save = string_save, .load = string_load,             \
-      .settle = string_settle, .length = string_length, .pack = string_pack, .entry_size = sizeof(string_entry), \
-      .fold_entries = entry_fold, .check = kernel_check_values, .import = entry_import, .gather = entry_gather,  \
-      .entries_keep = entries_keep
+#define STRINGS                                                                                                    \
+  EITHER, .state_size = sizeof(string_state), .add = string_add, .write = string_write, .read = string_read,       \
+      .size = sizeof(string_partial), .fold = string_fold, .finish_many = string_finish_many, .save = string_save, \
+      .load = string_load, .settle = string_settle, .length = string_length, .pack = string_pack,                  \
+      .entry_size = sizeof(string_entry), .fold_entries = entry_fold, .check = kernel_check_values,                \
+      .import = entry_import, .gather = entry_gather, .entries_keep = entries_keep
 
 #define EXTREME .combine = string_combine, .columns = 1, .types = {PS_TYPES}
 #define PLACED .placed = true, .columns = 4, .types = {PS_TYPES, PS_I64, PS_I64, PS_I64}
 
-#define ARG                                                                                                       \
-  EITHER, .state_size = sizeof(arg_state), .add = arg_add, .write = arg_write, .read = arg_read,                  \
-      .size = sizeof(arg_partial), .fold = arg_fold, .save = arg_save, .load = arg_load, .settle = arg_settle,    \
-      .length = arg_length, .pack = arg_pack, .entry_size = sizeof(arg_entry), .fold_entries = arg_fold_entries,  \
-      .check = rank_check, .import = arg_import, .gather = arg_gather, .entries_keep = arg_keep, STACKED_BY(arg), \
-      .placed = true, .columns = 5, .types = {PS_TYPES, PS_TYPES, PS_I64, PS_I64, PS_I64}
+#define ARG                                                                                                            \
+  EITHER, .state_size = sizeof(arg_state), .add = arg_add, .write = arg_write, .read = arg_read,                       \
+      .size = sizeof(arg_partial), .fold = arg_fold, .finish_many = arg_finish_many, .save = arg_save,                 \
+      .load = arg_load, .settle = arg_settle, .length = arg_length, .pack = arg_pack, .entry_size = sizeof(arg_entry), \
+      .fold_entries = arg_fold_entries, .check = rank_check, .import = arg_import, .gather = arg_gather,               \
+      .entries_keep = arg_keep, STACKED_BY(arg), .placed = true, .columns = 5,                                         \
+      .types = {PS_TYPES, PS_TYPES, PS_I64, PS_I64, PS_I64}
 
 const kernel kernel_min_bytes = {STRINGS, STACKED_BY(min), EXTREME};
 const kernel kernel_max_bytes = {STRINGS, STACKED_BY(max), EXTREME, .greatest = true};
