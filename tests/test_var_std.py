@@ -182,6 +182,7 @@ IMPOSSIBLE = {
     "half a wide sum": STATE.pack(2, True, False, 0, 0, *[0] * 5) + WIDE.pack(*[0] * 38)[:-8],
     "a wide sum without squares": STATE.pack(2, True, False, 0, 0, *[0] * 5) + WIDE.pack(*[0] * 20, 1, *[0] * 17),
     "many NaN": STATE.pack(2, True, False, 0, 0, *[0] * 5) + WIDE.pack(*[0] * 35, 3, 0, 0),
+    "few infinities": STATE.pack(2, True, False, 0, 0, *[0] * 5) + WIDE.pack(*[0] * 35, 0, -1, 0),
     "many specials": STATE.pack(2, True, False, 0, 0, *[0] * 5) + WIDE.pack(*[0] * 35, 1, 1, 1),
     "values of none": STATE.pack(2, True, False, 0, 0, 1, *[0] * 4) + WIDE.pack(*[0] * 35, 2, 0, 0),
     "negative wide squares": STATE.pack(2, False, True, 0, 0, *[0] * 5) + SQUARES.pack(*[-1] * 67),

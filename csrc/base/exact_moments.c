@@ -231,13 +231,12 @@ double exact_pairs_covar(const ps_exact_pairs *p, exact_unit unit, int64_t ddof)
 #define NARROW_SQUARE_BITS (2 * (53 + EXACT_SUM_SHIFT_MAX)) /* in units of each part */
 #define WIDE_SQUARE_BITS (EXACT_PRODUCT_UNIT + 2 * 1024)
 
-/* Whether n squares below 2^bits can add up to it. */
+/* Whether n squares below 2^bits can add up to it; there is a limb above that of this bit. */
 static bool squares_possible(const uint64_t *limb, int limbs, int bits, uint64_t n) {
   int top = limbs_top(limb, limbs), i = bits / 64, offset = bits % 64;
   if (top < bits) return top < 0 || n > 0;
   if (top >= bits + EXACT_PRODUCT_MAX_BITS) return false;
-  uint64_t above = i + 1 < limbs ? limb[i + 1] : 0;
-  return (limb[i] >> offset | above << 1 << (63 - offset)) < n;
+  return (limb[i] >> offset | limb[i + 1] << 1 << (63 - offset)) < n;
 }
 
 /* The squares are within their range, and n * sum(x * x) >= sum(x)^2: values with these sums exist, if not as doubles. */
