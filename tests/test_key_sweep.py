@@ -74,7 +74,8 @@ def test_the_result_is_that_of_mq(shape, nulls, nothing_left):
     rng = np.random.default_rng(3)
     inputs = [passing(rng, 3000, 1200, back=0.1, nulls=nulls).combine_chunks() for _ in range(3)]
     inputs = [t.set_column(1, "k", SHAPES[shape](t["k"].combine_chunks())) for t in inputs]
-    query = ps.Query(ps.Window(12, 4), "k", ALL)
+    functions = {n: a for n, a in ALL.items() if "strings" not in shape or a.by != "k"}  # `by` is no text
+    query = ps.Query(ps.Window(12, 4), "k", functions)
     with ps.Operator(query, 3, inputs[0].schema, "sliced") as op:
         got, _ = play(op, inputs, rng, 100)
     assert canonical(got) == canonical(ps.aggregate(query, inputs, design="mq").to_batches())
