@@ -7,16 +7,21 @@
 static const int64_t windows[][2] = {
     {10, 4}, {10, 10}, {3, 7}, {1, 1}, {12, 4}, {7, 3}, {INT64_C(1) << 40, INT64_C(1) << 36}, {5, INT64_C(1) << 50}};
 
+/* Functions that share the bytes of an older one: so inputs that were kept are still read as they were. */
+static const ps_function newer[PS_FUNCTIONS] = {
+    [PS_SUM] = PS_VAR, [PS_AVG] = PS_STD, [PS_MIN] = PS_ARG_MIN, [PS_MAX] = PS_ARG_MAX};
+
 static ps_aggregate draw_aggregate(draw *d, const shape *s, int32_t values) {
-  ps_aggregate a = {.function = (ps_function)draw_below(d, PS_UDF), .column = -1, .mask = -1};
+  uint8_t byte = draw_byte(d);
+  ps_aggregate a = {.function = (ps_function)(byte % (PS_LAST + 1)), .column = -1, .mask = -1};
+  if (byte >= 192 && newer[a.function]) a.function = newer[a.function];
   if (draw_below(d, 3) == 0) a.mask = s->mask;
   if (a.function == PS_COUNT) return a;
   a.column = 1 + (int32_t)draw_below(d, s->query.keys + values); /* keys may be values, too */
   if (!kernel_of(a.function, s->types[a.column], true)) a.function = PS_MAX;
-  if (a.function == PS_ARG_MIN || a.function == PS_ARG_MAX)
-    a.by = 1 + (int32_t)draw_below(d, s->mask); /* or the mask */
+  if (a.function == PS_ARG_MIN || a.function == PS_ARG_MAX) a.by = 1 + byte % s->mask; /* or the mask */
   if (a.by && type_is_bytes(s->types[a.by])) a.by = s->mask;
-  if (a.function == PS_VAR || a.function == PS_STD) a.parameter = (int32_t)draw_below(d, 3);
+  if (a.function == PS_VAR || a.function == PS_STD) a.parameter = byte % 3;
   return a;
 }
 
