@@ -188,6 +188,7 @@ def test_what_the_library_offers():
         run(Program("counter", [[("increment", 1)]]))
 
 
+@pytest.mark.full
 def test_another_build_can_be_loaded(tmp_path):
     """Seeded bugs are built this way."""
     same = load(library().path)

@@ -52,6 +52,7 @@ def test_source(spark):
         spark.read.format("pystream").option("streams", "none").load()
 
 
+@pytest.mark.full
 def test_stream_source(spark, tmp_path):
     """A stream goes on from its checkpoint: each row once, over two runs."""
     from pyspark.errors import StreamingQueryException  # noqa: PLC0415
