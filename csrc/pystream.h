@@ -15,7 +15,7 @@
    W-Hive. Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 18 /* raised with every change of a declaration; pystream/_native refuses another number */
+#define PS_ABI 19 /* raised with every change of a declaration; pystream/_native refuses another number */
 
 typedef enum {
   PS_OK = 0,
@@ -77,15 +77,25 @@ typedef enum { PS_MQ, PS_MQ_LF, PS_TUML_SC, PS_TUML_MC, PS_WIML, PS_SLICED, PS_R
  *   state   the window's own bytes, state_size of them, all zero at first, aligned to 16. They may be moved between two
  *           calls: no pointer to or into them stays valid, and memory they point to is never freed
  *   ts      the tuple's timestamp
- *   values  64 bits per column: int64_t, uint64_t (bool: 0 or 1) or double, whichever holds its type; 0 if null
+ *   values  64 bits per column: int64_t, uint64_t (bool: 0 or 1) or double, whichever holds its type; a string is the
+ *           address of a ps_native_string, which is valid during the call, and so are its bytes; 0 if null
  *   nulls   one byte per column: 1 if the value is null, else 0
  * produce sets the window's result, 64 bits in the form of `values` for the result type, or sets *null to 1 (both are 0
  *           before). It is called at most once per window, and does not change the state.
+ * combine adds what is in another state of the same window, which it does not change. Its tuples may be before, after or
+ *           between those of the first; a state of zero bytes has none. Who gives it says that the order of tuples does
+ *           not matter: process may then get them in any order. NULL: it does matter.
  *
- * Both return 0, or a code of their own, which fails the operator and is reported with the window and its key. Calls
+ * All return 0, or a code of their own, which fails the operator and is reported with the window and its key. Calls
  * for one window are made one after the other; calls for different windows may be made concurrently. */
 typedef int32_t (*ps_native_process)(void *state, int64_t ts, const uint64_t *values, const uint8_t *nulls);
 typedef int32_t (*ps_native_produce)(const void *state, uint64_t *result, uint8_t *null);
+typedef int32_t (*ps_native_combine)(void *state, const void *other);
+
+typedef struct {
+  const uint8_t *data;
+  int64_t length;
+} ps_native_string;
 
 #define PS_NATIVE_COLUMNS 64    /* most columns of a native udf: they are on the stack */
 #define PS_NATIVE_STATE 1048576 /* most bytes of its state */
@@ -95,7 +105,8 @@ typedef struct {
   ps_native_produce produce;
   int64_t state_size;
   int32_t columns;
-  const int32_t *column; /* column numbers; none may be a string */
+  const int32_t *column; /* column numbers */
+  ps_native_combine combine;
 } ps_native;
 
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1: none. */
@@ -413,6 +424,11 @@ typedef enum {
 ps_code ps_fold_new(const ps_query *query, int32_t stream, int32_t position, int64_t start, ps_fold **out);
 void ps_fold_free(ps_fold *fold);
 
+/* For a fold without rows: from now on each row becomes an entry, because folding would find hardly two of a key. Its
+   number, counted from 0, stands for its key, which the caller keeps; ps_fold_keys returns how many there are. Rows can
+   only be added to it, and packed. */
+void ps_fold_keep_rows(ps_fold *fold);
+
 /* `rows` has the columns of the query and stays the caller's. PS_DISORDER: a negative timestamp, nothing was taken.
    PS_TWICE, or PS_NO_MEMORY half-way: all later calls but free return PS_CLOSED. */
 ps_code ps_fold_add_rows(ps_fold *fold, const struct ArrowArray *rows, ps_fault *fault);
@@ -427,10 +443,14 @@ ps_code ps_fold_get_partials(ps_fold *fold, int64_t from, int64_t most, struct A
 /* The keys known, at least one, as rows: their numbers, 0, 1, 2, ..., and the key columns. */
 ps_code ps_fold_get_keys(const ps_fold *fold, struct ArrowArray *out);
 
-/* All entries in few bytes, shard by shard (fold_parcels.c); `shards` is the shard of each key by number. The fold must
-   not change meanwhile. get returns the bytes of a shard, valid until the next call; NULL: it has none. */
+/* Writes 0 for each key by number that some entry is of, 1 for the others. */
+void ps_fold_mark_keys(const ps_fold *fold, uint16_t *unused);
+
+/* All entries in few bytes, shard by shard (fold_parcels.c); `shards` is the shard of each key by number. Entries of a
+   slice come in the order in which they were met or, `by_key`, of their keys' numbers: fewer bytes, and more time. The
+   fold must not change meanwhile. get returns the bytes of a shard, valid until the next call; NULL: it has none. */
 typedef struct ps_pack ps_pack;
-ps_code ps_pack_new(ps_fold *fold, const uint16_t *shards, int32_t count, ps_pack **out);
+ps_code ps_pack_new(ps_fold *fold, const uint16_t *shards, int32_t count, int32_t by_key, ps_pack **out);
 void ps_pack_free(ps_pack *pack);
 ps_code ps_pack_get(ps_pack *pack, int32_t shard, const uint8_t **data, int64_t *length);
 
@@ -438,10 +458,10 @@ ps_code ps_pack_get(ps_pack *pack, int32_t shard, const uint8_t **data, int64_t 
    ignored. */
 ps_code ps_fold_number_keys(ps_fold *fold, const struct ArrowArray *keys, uint32_t *numbers);
 
-/* Takes in packed bytes: whole blocks, whose keys have these numbers here. PS_CORRUPT: the blocks before were taken,
-   and all later calls but free return PS_CLOSED. */
+/* Takes in packed bytes: whole blocks, whose keys have these numbers here; `held` as for ps_fold_add_partials.
+   PS_CORRUPT: the blocks before were taken, and all later calls but free return PS_CLOSED. */
 ps_code ps_fold_add_packed(ps_fold *fold, const uint32_t *numbers, int64_t keys, const uint8_t *data, int64_t length,
-                           ps_fault *fault);
+                           int32_t held, ps_fault *fault);
 
 /* The windows that end at or before `until` (UINT64_MAX: all), each once and in order: ts, keys, aggregates; whole
    windows until there are `most` rows. PS_END: there are no more, and entries that no later window needs are freed.
@@ -453,6 +473,7 @@ ps_code ps_fold_fault_key(const ps_fold *fold, const ps_fault *fault, struct Arr
 uint64_t ps_fold_start(const ps_fold *fold);
 
 int64_t ps_fold_entries(const ps_fold *fold);
+int64_t ps_fold_rows(const ps_fold *fold);  /* that all entries stand for */
 int64_t ps_fold_keys(const ps_fold *fold);  /* all keys so far: they stay when entries are freed */
 int64_t ps_fold_bytes(const ps_fold *fold); /* memory held, roughly */
 
@@ -461,25 +482,21 @@ int64_t ps_fold_bytes(const ps_fold *fold); /* memory held, roughly */
 typedef struct ps_exact_moments ps_exact_moments;
 ps_exact_moments *ps_exact_moments_new(void);
 ps_code ps_exact_moments_add_all(ps_exact_moments *m, const double *values, int64_t n);
-void ps_exact_moments_add_i64(ps_exact_moments *m, const int64_t *values, int64_t n);
-void ps_exact_moments_add_u64(ps_exact_moments *m, const uint64_t *values, int64_t n);
+void ps_exact_moments_add_integers(ps_exact_moments *m, const uint64_t *values, int64_t n, int32_t is_unsigned);
 int32_t ps_exact_moments_reserve(ps_exact_moments *m, double x); /* 0: out of memory */
-ps_code ps_exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other);
-ps_code ps_exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other);
-ps_code ps_exact_moments_var(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out);
-ps_code ps_exact_moments_std(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out);
+ps_code ps_exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other, int32_t subtract);
+ps_code ps_exact_moments_result(const ps_exact_moments *m, int32_t integers, int64_t ddof, int32_t root, double *out);
 void ps_exact_moments_free(ps_exact_moments *m);
 
 /* Variances or deviations of n states with more values than ddof, in blocks (exact_deviations.h). */
-void ps_exact_deviations(const ps_exact_moments *const *states, int64_t n, int32_t integers, int64_t ddof,
-                         int32_t of_root, double *out);
+void ps_exact_deviations(const ps_exact_moments *const *states, int64_t n, int32_t integers, int64_t ddof, int32_t root,
+                         double *out);
 
 typedef struct ps_exact_pairs ps_exact_pairs;
 ps_exact_pairs *ps_exact_pairs_new(void);
 ps_code ps_exact_pairs_add_all(ps_exact_pairs *p, const double *x, const double *y, int64_t n);
 void ps_exact_pairs_add_i64(ps_exact_pairs *p, const int64_t *x, const int64_t *y, int64_t n);
-ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other);
-ps_code ps_exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other);
+ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other, int32_t subtract);
 ps_code ps_exact_pairs_covar(const ps_exact_pairs *p, int32_t integers, int64_t ddof, double *out);
 void ps_exact_pairs_free(ps_exact_pairs *p);
 

@@ -16,6 +16,7 @@ from pystream import _native
 from pystream._kinds import ORDERED, USER
 
 if TYPE_CHECKING:
+    from pystream.functions import Aggregate
     from pystream.query import Query
 
 #: How an operator works. The result does not depend on it.
@@ -24,7 +25,8 @@ Design = Literal["auto", "mq", "mq-lf", "tuml-sc", "tuml-mc", "wiml", "sliced", 
 DESIGNS = cast("tuple[Design, ...]", tuple(_native.DESIGNS))
 
 #: Designs that do not hand tuples to the windows in their order, and the functions for which that will not do.
-#: (In "sliced", `first`, `last`, `arg_min` and `arg_max` remember when their tuple came.)
+#: (In "sliced", `first`, `last`, `arg_min` and `arg_max` remember when their tuple came; a native function that can
+#: combine runs in "wiml".)
 CANNOT = {"wiml": ORDERED, "sliced": USER}
 UNORDERED_DESIGNS = tuple(CANNOT)
 
@@ -52,4 +54,9 @@ def designs_for(query: Query) -> list[Design]:
 
 def _unfit(design: str, query: Query) -> list[str]:
     """The aggregates that the design cannot run."""
-    return [name for name, a in query.aggregates.items() if a.function in CANNOT.get(design, ())]
+    return [name for name, a in query.aggregates.items() if a.function in CANNOT.get(design, ()) and _needs(design, a)]
+
+
+def _needs(design: str, aggregate: Aggregate) -> bool:
+    """Whether the function of the user, or any other, needs what the design does not have."""
+    return not (design == "wiml" and aggregate.native and aggregate.native.combine)

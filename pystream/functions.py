@@ -31,13 +31,14 @@ class UserWindow(Protocol):
 
 @dataclass(frozen=True)
 class Native:
-    """The addresses of the two functions and what they work on; `owners` keeps the code alive."""
+    """The addresses of the functions and what they work on; `owners` keeps the code alive."""
 
     process: int
     produce: int
     state_size: int
     columns: tuple[str, ...]
-    owners: tuple[Any, Any] = field(compare=False)
+    owners: tuple[Any, ...] = field(compare=False)
+    combine: int = 0  # 0: there is none, so the order of tuples matters
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,18 +302,22 @@ def native_udf(
     columns: str | Sequence[str],
     type: pa.DataType,
     where: pc.Expression | None = None,
+    combine: Any = None,
 ) -> Aggregate:
     """Run compiled user code: `process` for every tuple of a window, in order, and `produce` for its result.
 
-    Both are C functions, called without Python's GIL; csrc/pystream.h has the fine print:
+    They are C functions, called without Python's GIL; csrc/pystream.h has the fine print:
 
         int32_t process(void *state, int64_t ts, const uint64_t *values, const uint8_t *nulls);
         int32_t produce(const void *state, uint64_t *result, uint8_t *null);
+        int32_t combine(void *state, const void *other);
 
     `state` is `state_size` bytes of the window, all zero at first. `values` and `nulls` hold one entry for each of
-    `columns`, which are of fixed width: 64 bits that are an int64_t, a uint64_t (unsigned integers and bool) or a
-    double, as the column's type says. `*result` has the same form, for `type`. Both functions give 0, or a code of
-    their own: then reading the operator raises UdfError with the window, the key and the code.
+    `columns`: 64 bits that are an int64_t, a uint64_t (unsigned integers and bool) or a double, as the column's type
+    says; for a string the address of a pointer to its bytes and an int64_t, their number. `*result` has the same form,
+    for `type`, which is of fixed width. All give 0, or a code of their own: then reading the operator raises UdfError
+    with the window, the key and the code. With `combine`, which adds what another state of the window has, the order
+    of tuples must not matter, and the function runs in `wiml` too.
 
     A pointer comes from cffi (a `dlopen`ed library, `ffi.addressof(lib, "process")`), ctypes, Numba (`cfunc`), or is a
     plain address. What it points to must be compiled: a Python function behind a callback would need the GIL again.
@@ -338,7 +343,9 @@ def native_udf(
     size = operator.index(state_size)
     if not 0 <= size <= NATIVE_STATE_MAX:
         raise ValueError(f"state_size must be between 0 and {NATIVE_STATE_MAX}, not {state_size}")
-    native = Native(_address(process, "process"), _address(produce, "produce"), size, names, (process, produce))
+    functions = {"process": process, "produce": produce, **({} if combine is None else {"combine": combine})}
+    addresses = {role: _address(function, role) for role, function in functions.items()}
+    native = Native(**addresses, state_size=size, columns=names, owners=tuple(functions.values()))
     return Aggregate("native_udf", None, _expression("native_udf", where), type=_fixed_width(type), native=native)
 
 

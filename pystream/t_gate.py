@@ -32,8 +32,9 @@ class TGate:
     """Merges `inputs` timestamp-sorted inputs into one order, and gives every tuple to each of the `readers`.
 
     A tuple comes out once no input can send an earlier one: in the order of (ts, input, position within the input),
-    whatever the threads do. Use one thread per input and one per reader to have them run in parallel (the calls are
-    lock-free and release the GIL); calls of the same input or reader from several threads take turns.
+    whatever the threads do. Use one thread per input and one per reader to have them run in parallel. The gate itself
+    is lock-free, and its calls release the GIL; around it each input and each reader has a lock of its own, so that
+    several threads that use the same one take turns. No input or reader waits for another one's.
 
     After an exception from outside, such as Ctrl-C, tuples that were to be added are in the gate, all of them, or not
     at all; tuples that were not handed over come with the reader's next call.

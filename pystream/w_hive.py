@@ -39,8 +39,11 @@ class WHive:
 
     A winset is all windows of one start, by key. It is complete when no thread can add to it any more: each has been
     given, or has promised, a timestamp at or behind its end, or is closed. Winsets come out in order, each once, and
-    only if a tuple fell into them. Use one Python thread per `thread` to have them run in parallel (the calls are
-    lock-free and release the GIL); calls of the same `thread` from several Python threads take turns.
+    only if a tuple fell into them. Use one Python thread per `thread` to have them run in parallel.
+
+    The hive itself is lock-free, and its calls release the GIL: threads add to the same windows in atomic steps. Around
+    it there are locks: one per `thread` and one for the reader, each held for a call, so that several Python threads
+    that use the same number take turns; and one that all share, for the moment in which keys become numbers.
 
     `function` is `ps.count()`, or `ps.sum`, `ps.avg`, `ps.min`, `ps.max` of any column name: there is only one value,
     so the name says nothing. `first`, `last`, `arg_min`, `arg_max` and `udf` depend on an order that several

@@ -87,7 +87,7 @@ AllDone == \A p \in ProcSet : pc[p] = "Done"
 Published == [t \in Threads |-> IF pc[t] \in {"publish_fill", "publish_unlock", "Done"} THEN turn[t] ELSE turn[t] - 1]
 
 Order == INSTANCE WindowOrder WITH
-  Tuples <- {}, Times <- {}, TuplesMax <- 99, AsksMax <- 99,
+  Tuples <- {}, Times <- {}, Function <- "sum", TuplesMax <- 99, AsksMax <- 99,
   received <- TuplesOf(Published),
   latest <- PromisesOf(Published)
 

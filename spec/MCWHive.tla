@@ -27,6 +27,15 @@ ScriptBehind == << <<U(0, "a", 1), U(2, "a", 10), C>>,
 \* One call each, in the same window: the race for the node and for the key.
 ScriptRace == << <<U(0, "a", 1), C>>,
                  <<U(0, "a", 10), C>> >>
+\* The same with values of which the low digits run over, and with two tuples in turn: a digit may run over only in the
+\* second step of a sum that the other thread has begun.
+ScriptCarry == << <<U(0, "a", 7), C>>,
+                  <<U(0, "a", 26), C>> >>
+ScriptCarryTwice == << <<U(0, "a", 7), U(1, "a", 8), C>>,
+                       <<U(0, "a", 26), C>> >>
+\* Which is the greatest changes while others look.
+ScriptGreatest == << <<U(0, "a", 7), U(1, "a", 9), C>>,
+                     <<U(0, "a", 8), C>> >>
 \* The same windows, but each key belongs to one thread, as in TuML_MC.
 ScriptOwnKeys == << <<U(0, "a", 1), U(1, "a", 10), C>>,
                     <<U(0, "b", 100), U(1, "b", 1000), C>> >>
@@ -187,7 +196,7 @@ StartsAreSafe ==                                                                
     ELSE \A t \in Threads : anchor[t] = TailNode \/ (LinkedEverywhere(anchor[t]) /\ Ts(anchor[t]) <= written[t])
 
 Walking(t) == pc[t] \in {"update_search", "insert_read", "insert_cas"}
-InNode(t) == pc[t] \in {"window_find", "window_insert", "window_process", "window_store"}
+InNode(t) == pc[t] \in {"window_find", "window_insert", "window_process", "window_store", "window_carry", "window_swap"}
 
 NoUnsetPointer ==                                                                                     \* I5
   /\ \A t \in Threads : Walking(t) => next[cur[t]][level[t]] # Unset

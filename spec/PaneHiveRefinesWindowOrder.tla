@@ -48,6 +48,7 @@ AllTimes == {c.ts : c \in {d \in Calls : d.kind = "heartbeat"}}
 Abstract == INSTANCE WindowOrder WITH
   Tuples <- AllTuples,
   Times <- AllTimes,
+  Function <- "sum",
   TuplesMax <- 99,
   AsksMax <- Polls,
   received <- TuplesOf(Published),

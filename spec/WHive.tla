@@ -58,6 +58,17 @@
 (* thread starts from a node of its own, which it moves forward itself:    *)
 (* no inserthead, nothing to confirm, and the slowest anchor is the bound. *)
 (*                                                                         *)
+(* How a tuple gets into a window that threads share (WindowRule).         *)
+(* "atomic": the window is one word, to which a number is added in one     *)
+(* step (count).  "words": a sum of two digits to the base Base, each a    *)
+(* word that is added to in one step.  What the low word held at that very *)
+(* step says whether it ran over; one more then goes into the high word.   *)
+(* Nobody reads both before the window is complete, so that the two steps  *)
+(* need not be one.  "swap": the greatest value; a smaller one is replaced *)
+(* if it is still there, else all begins again.  That repeats only because *)
+(* another thread's value went in.  Where threads own their keys, or what  *)
+(* they add to, nothing is shared, and any of these will do.               *)
+(*                                                                         *)
 (* One label per access to shared memory; which C function it stands for   *)
 (* is in README.md.                                                        *)
 (* w_hive_update_windows is publish, then start, search, insert and window *)
@@ -81,7 +92,7 @@ CONSTANTS
   PublishRule,   \* and when: "first" or "last" in a call, if it moves; "always", even if it falls
   InsertRule,    \* "recheck", "no_recheck", "stuck", "blind", "locked"
   HeadRule,      \* inserthead moves to a delivered node of "full" height, of "any" height, or "ahead" of it
-  WindowRule,    \* "atomic", "overwrite", "split"
+  WindowRule,    \* "atomic", "words", "swap"; "overwrite", "split", "words_stale", "swap_blind"
   StartRule,     \* "inserthead", "anchor", "anchor_far"
   ReclaimRule    \* "never", "anchors", "unconfirmed", "printed"
 
@@ -90,13 +101,17 @@ ASSUME /\ ReadRule \in {"scan_first", "scan_read_read", "read_scan_read", "print
        /\ PublishRule \in {"first", "last", "always"}
        /\ InsertRule \in {"recheck", "locked", "stuck", "no_recheck", "blind"}
        /\ HeadRule \in {"full", "any", "ahead"}
-       /\ WindowRule \in {"atomic", "split", "overwrite"}
+       /\ WindowRule \in {"atomic", "words", "swap", "split", "overwrite", "words_stale", "swap_blind"}
        /\ StartRule \in {"inserthead", "anchor", "anchor_far"}
        /\ ReclaimRule \in {"never", "anchors", "printed", "unconfirmed"}
 
 Threads == DOMAIN Script
 Reader == 0
 Infinity == 1000
+Base == 10             \* of the words of a sum
+
+\* What the windows make of their tuples: WindowOrder asks.
+Function == IF WindowRule \in {"swap", "swap_blind"} THEN "max" ELSE "sum"
 
 \* Calls.
 IsUpdate(call) == call.kind = "update"
@@ -134,6 +149,11 @@ First == [t \in Threads |-> [i \in DOMAIN Script[t] |-> IF IsClose(Script[t][i])
 Nodes == {HeadNode} \cup UNION {UNION {{<<t, i, s>> : s \in Targets[t][i]} : i \in DOMAIN Script[t]} : t \in Threads}
 LevelSet == 0 .. Levels - 1
 NoPath == [l \in LevelSet |-> HeadNode]
+
+\* A sum of two words, as one number: what adding to the low word makes of it, and whether that ran over.
+Low(word) == word % Base
+AddLow(held, value) == Base * (held \div Base) + Low(held + value)
+Carry(held, value) == (Low(held) + Low(value)) \div Base
 
 ReadsBeforeScan == ReadRule \in {"read_scan_read", "cached", "printed_once", "printed"}
 OwnAnchors == StartRule \in {"anchor", "anchor_far"}
@@ -298,16 +318,40 @@ window_insert:
   end if;
 
 window_process:
-  if WindowRule = "split" then
-    sum := winset[cur][Script[self][turn].key]; goto window_store;
-  else
-    winset[cur][Script[self][turn].key] := @ + Script[self][turn].value;
-    end_window();
-  end if;
+  with held = winset[cur][Script[self][turn].key], value = Script[self][turn].value do
+    if WindowRule \in {"split", "words_stale"} then
+      sum := held; goto window_store;
+    elsif WindowRule = "words" then
+      winset[cur][Script[self][turn].key] := AddLow(held, value);
+      sum := value \div Base + Carry(held, value); goto window_carry;
+    elsif Function = "max" then
+      if value > held then sum := held; goto window_swap; else end_window(); end if;
+    else
+      winset[cur][Script[self][turn].key] := held + value;
+      end_window();
+    end if;
+  end with;
 
 window_store:
-  winset[cur][Script[self][turn].key] := sum + Script[self][turn].value;
+  if WindowRule = "split" then
+    winset[cur][Script[self][turn].key] := sum + Script[self][turn].value;
+    end_window();
+  else
+    winset[cur][Script[self][turn].key] := AddLow(@, Script[self][turn].value);
+    sum := Script[self][turn].value \div Base + Carry(sum, Script[self][turn].value);
+  end if;
+
+window_carry:                                         \* adding nothing is left out in C
+  winset[cur][Script[self][turn].key] := @ + Base * sum;
   end_window();
+
+window_swap:
+  if winset[cur][Script[self][turn].key] = sum \/ WindowRule = "swap_blind" then
+    winset[cur][Script[self][turn].key] := Script[self][turn].value;
+    end_window();
+  else
+    goto window_process;
+  end if;
 
 publish_last:
   if Position[self][turn] > written[self] then written[self] := Position[self][turn]; end if;
@@ -386,7 +430,7 @@ reclaim_free:
   end_delivery();
 end process;
 end algorithm *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-f1a548075b89ad5e355b17f379a7afad
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-d1af354ca72763641f7f57232ca6563b
 VARIABLES next, height, winset, written, inserthead, anchor, lock, freed, 
           delivered, pc, turn, w, level, cur, nxt, path, sum, readhead, cand, 
           low, j, asked, limit
@@ -675,59 +719,172 @@ window_insert(self) == /\ pc[self] = "window_insert"
                                        cand, low, j, asked, limit >>
 
 window_process(self) == /\ pc[self] = "window_process"
-                        /\ IF WindowRule = "split"
-                              THEN /\ sum' = [sum EXCEPT ![self] = winset[cur[self]][Script[self][turn[self]].key]]
-                                   /\ pc' = [pc EXCEPT ![self] = "window_store"]
-                                   /\ UNCHANGED << winset, turn, w, level, cur, 
-                                                   nxt, path >>
-                              ELSE /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = @ + Script[self][turn[self]].value]
-                                   /\ IF \E s \in Targets[self][turn[self]] : s > w[self]
-                                         THEN /\ sum' = [sum EXCEPT ![self] = 0]
-                                              /\ w' = [w EXCEPT ![self] = Least({s \in Targets[self][turn[self]] : s > w[self]})]
-                                              /\ level' = [level EXCEPT ![self] = Levels - 1]
-                                              /\ path' = [path EXCEPT ![self] = NoPath]
-                                              /\ nxt' = [nxt EXCEPT ![self] = TailNode]
-                                              /\ IF OwnAnchors
-                                                    THEN /\ cur' = [cur EXCEPT ![self] = anchor[self]]
-                                                         /\ pc' = [pc EXCEPT ![self] = "update_search"]
-                                                    ELSE /\ cur' = [cur EXCEPT ![self] = HeadNode]
-                                                         /\ pc' = [pc EXCEPT ![self] = "update_start"]
-                                              /\ turn' = turn
-                                         ELSE /\ IF PublishRule = "last"
-                                                    THEN /\ pc' = [pc EXCEPT ![self] = "publish_last"]
-                                                         /\ UNCHANGED << turn, 
-                                                                         w, 
-                                                                         level, 
-                                                                         cur, 
-                                                                         nxt, 
-                                                                         path, 
-                                                                         sum >>
-                                                    ELSE /\ IF Announces
-                                                               THEN /\ pc' = [pc EXCEPT ![self] = "update_release"]
-                                                                    /\ UNCHANGED << turn, 
-                                                                                    w, 
-                                                                                    level, 
-                                                                                    cur, 
-                                                                                    nxt, 
-                                                                                    path, 
-                                                                                    sum >>
-                                                               ELSE /\ w' = [w EXCEPT ![self] = 0]
-                                                                    /\ level' = [level EXCEPT ![self] = 0]
-                                                                    /\ cur' = [cur EXCEPT ![self] = HeadNode]
-                                                                    /\ nxt' = [nxt EXCEPT ![self] = TailNode]
-                                                                    /\ path' = [path EXCEPT ![self] = NoPath]
-                                                                    /\ sum' = [sum EXCEPT ![self] = 0]
-                                                                    /\ IF turn[self] = Len(Script[self])
-                                                                          THEN /\ pc' = [pc EXCEPT ![self] = "Done"]
-                                                                               /\ turn' = turn
-                                                                          ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
-                                                                               /\ pc' = [pc EXCEPT ![self] = "publish"]
+                        /\ LET held == winset[cur[self]][Script[self][turn[self]].key] IN
+                             LET value == Script[self][turn[self]].value IN
+                               IF WindowRule \in {"split", "words_stale"}
+                                  THEN /\ sum' = [sum EXCEPT ![self] = held]
+                                       /\ pc' = [pc EXCEPT ![self] = "window_store"]
+                                       /\ UNCHANGED << winset, turn, w, level, 
+                                                       cur, nxt, path >>
+                                  ELSE /\ IF WindowRule = "words"
+                                             THEN /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = AddLow(held, value)]
+                                                  /\ sum' = [sum EXCEPT ![self] = value \div Base + Carry(held, value)]
+                                                  /\ pc' = [pc EXCEPT ![self] = "window_carry"]
+                                                  /\ UNCHANGED << turn, w, 
+                                                                  level, cur, 
+                                                                  nxt, path >>
+                                             ELSE /\ IF Function = "max"
+                                                        THEN /\ IF value > held
+                                                                   THEN /\ sum' = [sum EXCEPT ![self] = held]
+                                                                        /\ pc' = [pc EXCEPT ![self] = "window_swap"]
+                                                                        /\ UNCHANGED << turn, 
+                                                                                        w, 
+                                                                                        level, 
+                                                                                        cur, 
+                                                                                        nxt, 
+                                                                                        path >>
+                                                                   ELSE /\ IF \E s \in Targets[self][turn[self]] : s > w[self]
+                                                                              THEN /\ sum' = [sum EXCEPT ![self] = 0]
+                                                                                   /\ w' = [w EXCEPT ![self] = Least({s \in Targets[self][turn[self]] : s > w[self]})]
+                                                                                   /\ level' = [level EXCEPT ![self] = Levels - 1]
+                                                                                   /\ path' = [path EXCEPT ![self] = NoPath]
+                                                                                   /\ nxt' = [nxt EXCEPT ![self] = TailNode]
+                                                                                   /\ IF OwnAnchors
+                                                                                         THEN /\ cur' = [cur EXCEPT ![self] = anchor[self]]
+                                                                                              /\ pc' = [pc EXCEPT ![self] = "update_search"]
+                                                                                         ELSE /\ cur' = [cur EXCEPT ![self] = HeadNode]
+                                                                                              /\ pc' = [pc EXCEPT ![self] = "update_start"]
+                                                                                   /\ turn' = turn
+                                                                              ELSE /\ IF PublishRule = "last"
+                                                                                         THEN /\ pc' = [pc EXCEPT ![self] = "publish_last"]
+                                                                                              /\ UNCHANGED << turn, 
+                                                                                                              w, 
+                                                                                                              level, 
+                                                                                                              cur, 
+                                                                                                              nxt, 
+                                                                                                              path, 
+                                                                                                              sum >>
+                                                                                         ELSE /\ IF Announces
+                                                                                                    THEN /\ pc' = [pc EXCEPT ![self] = "update_release"]
+                                                                                                         /\ UNCHANGED << turn, 
+                                                                                                                         w, 
+                                                                                                                         level, 
+                                                                                                                         cur, 
+                                                                                                                         nxt, 
+                                                                                                                         path, 
+                                                                                                                         sum >>
+                                                                                                    ELSE /\ w' = [w EXCEPT ![self] = 0]
+                                                                                                         /\ level' = [level EXCEPT ![self] = 0]
+                                                                                                         /\ cur' = [cur EXCEPT ![self] = HeadNode]
+                                                                                                         /\ nxt' = [nxt EXCEPT ![self] = TailNode]
+                                                                                                         /\ path' = [path EXCEPT ![self] = NoPath]
+                                                                                                         /\ sum' = [sum EXCEPT ![self] = 0]
+                                                                                                         /\ IF turn[self] = Len(Script[self])
+                                                                                                               THEN /\ pc' = [pc EXCEPT ![self] = "Done"]
+                                                                                                                    /\ turn' = turn
+                                                                                                               ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
+                                                                                                                    /\ pc' = [pc EXCEPT ![self] = "publish"]
+                                                             /\ UNCHANGED winset
+                                                        ELSE /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = held + value]
+                                                             /\ IF \E s \in Targets[self][turn[self]] : s > w[self]
+                                                                   THEN /\ sum' = [sum EXCEPT ![self] = 0]
+                                                                        /\ w' = [w EXCEPT ![self] = Least({s \in Targets[self][turn[self]] : s > w[self]})]
+                                                                        /\ level' = [level EXCEPT ![self] = Levels - 1]
+                                                                        /\ path' = [path EXCEPT ![self] = NoPath]
+                                                                        /\ nxt' = [nxt EXCEPT ![self] = TailNode]
+                                                                        /\ IF OwnAnchors
+                                                                              THEN /\ cur' = [cur EXCEPT ![self] = anchor[self]]
+                                                                                   /\ pc' = [pc EXCEPT ![self] = "update_search"]
+                                                                              ELSE /\ cur' = [cur EXCEPT ![self] = HeadNode]
+                                                                                   /\ pc' = [pc EXCEPT ![self] = "update_start"]
+                                                                        /\ turn' = turn
+                                                                   ELSE /\ IF PublishRule = "last"
+                                                                              THEN /\ pc' = [pc EXCEPT ![self] = "publish_last"]
+                                                                                   /\ UNCHANGED << turn, 
+                                                                                                   w, 
+                                                                                                   level, 
+                                                                                                   cur, 
+                                                                                                   nxt, 
+                                                                                                   path, 
+                                                                                                   sum >>
+                                                                              ELSE /\ IF Announces
+                                                                                         THEN /\ pc' = [pc EXCEPT ![self] = "update_release"]
+                                                                                              /\ UNCHANGED << turn, 
+                                                                                                              w, 
+                                                                                                              level, 
+                                                                                                              cur, 
+                                                                                                              nxt, 
+                                                                                                              path, 
+                                                                                                              sum >>
+                                                                                         ELSE /\ w' = [w EXCEPT ![self] = 0]
+                                                                                              /\ level' = [level EXCEPT ![self] = 0]
+                                                                                              /\ cur' = [cur EXCEPT ![self] = HeadNode]
+                                                                                              /\ nxt' = [nxt EXCEPT ![self] = TailNode]
+                                                                                              /\ path' = [path EXCEPT ![self] = NoPath]
+                                                                                              /\ sum' = [sum EXCEPT ![self] = 0]
+                                                                                              /\ IF turn[self] = Len(Script[self])
+                                                                                                    THEN /\ pc' = [pc EXCEPT ![self] = "Done"]
+                                                                                                         /\ turn' = turn
+                                                                                                    ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
+                                                                                                         /\ pc' = [pc EXCEPT ![self] = "publish"]
                         /\ UNCHANGED << next, height, written, inserthead, 
                                         anchor, lock, freed, delivered, 
                                         readhead, cand, low, j, asked, limit >>
 
 window_store(self) == /\ pc[self] = "window_store"
-                      /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = sum[self] + Script[self][turn[self]].value]
+                      /\ IF WindowRule = "split"
+                            THEN /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = sum[self] + Script[self][turn[self]].value]
+                                 /\ IF \E s \in Targets[self][turn[self]] : s > w[self]
+                                       THEN /\ sum' = [sum EXCEPT ![self] = 0]
+                                            /\ w' = [w EXCEPT ![self] = Least({s \in Targets[self][turn[self]] : s > w[self]})]
+                                            /\ level' = [level EXCEPT ![self] = Levels - 1]
+                                            /\ path' = [path EXCEPT ![self] = NoPath]
+                                            /\ nxt' = [nxt EXCEPT ![self] = TailNode]
+                                            /\ IF OwnAnchors
+                                                  THEN /\ cur' = [cur EXCEPT ![self] = anchor[self]]
+                                                       /\ pc' = [pc EXCEPT ![self] = "update_search"]
+                                                  ELSE /\ cur' = [cur EXCEPT ![self] = HeadNode]
+                                                       /\ pc' = [pc EXCEPT ![self] = "update_start"]
+                                            /\ turn' = turn
+                                       ELSE /\ IF PublishRule = "last"
+                                                  THEN /\ pc' = [pc EXCEPT ![self] = "publish_last"]
+                                                       /\ UNCHANGED << turn, w, 
+                                                                       level, 
+                                                                       cur, 
+                                                                       nxt, 
+                                                                       path, 
+                                                                       sum >>
+                                                  ELSE /\ IF Announces
+                                                             THEN /\ pc' = [pc EXCEPT ![self] = "update_release"]
+                                                                  /\ UNCHANGED << turn, 
+                                                                                  w, 
+                                                                                  level, 
+                                                                                  cur, 
+                                                                                  nxt, 
+                                                                                  path, 
+                                                                                  sum >>
+                                                             ELSE /\ w' = [w EXCEPT ![self] = 0]
+                                                                  /\ level' = [level EXCEPT ![self] = 0]
+                                                                  /\ cur' = [cur EXCEPT ![self] = HeadNode]
+                                                                  /\ nxt' = [nxt EXCEPT ![self] = TailNode]
+                                                                  /\ path' = [path EXCEPT ![self] = NoPath]
+                                                                  /\ sum' = [sum EXCEPT ![self] = 0]
+                                                                  /\ IF turn[self] = Len(Script[self])
+                                                                        THEN /\ pc' = [pc EXCEPT ![self] = "Done"]
+                                                                             /\ turn' = turn
+                                                                        ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
+                                                                             /\ pc' = [pc EXCEPT ![self] = "publish"]
+                            ELSE /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = AddLow(@, Script[self][turn[self]].value)]
+                                 /\ sum' = [sum EXCEPT ![self] = Script[self][turn[self]].value \div Base + Carry(sum[self], Script[self][turn[self]].value)]
+                                 /\ pc' = [pc EXCEPT ![self] = "window_carry"]
+                                 /\ UNCHANGED << turn, w, level, cur, nxt, 
+                                                 path >>
+                      /\ UNCHANGED << next, height, written, inserthead, 
+                                      anchor, lock, freed, delivered, readhead, 
+                                      cand, low, j, asked, limit >>
+
+window_carry(self) == /\ pc[self] = "window_carry"
+                      /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = @ + Base * sum[self]]
                       /\ IF \E s \in Targets[self][turn[self]] : s > w[self]
                             THEN /\ sum' = [sum EXCEPT ![self] = 0]
                                  /\ w' = [w EXCEPT ![self] = Least({s \in Targets[self][turn[self]] : s > w[self]})]
@@ -767,6 +924,55 @@ window_store(self) == /\ pc[self] = "window_store"
                       /\ UNCHANGED << next, height, written, inserthead, 
                                       anchor, lock, freed, delivered, readhead, 
                                       cand, low, j, asked, limit >>
+
+window_swap(self) == /\ pc[self] = "window_swap"
+                     /\ IF winset[cur[self]][Script[self][turn[self]].key] = sum[self] \/ WindowRule = "swap_blind"
+                           THEN /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = Script[self][turn[self]].value]
+                                /\ IF \E s \in Targets[self][turn[self]] : s > w[self]
+                                      THEN /\ sum' = [sum EXCEPT ![self] = 0]
+                                           /\ w' = [w EXCEPT ![self] = Least({s \in Targets[self][turn[self]] : s > w[self]})]
+                                           /\ level' = [level EXCEPT ![self] = Levels - 1]
+                                           /\ path' = [path EXCEPT ![self] = NoPath]
+                                           /\ nxt' = [nxt EXCEPT ![self] = TailNode]
+                                           /\ IF OwnAnchors
+                                                 THEN /\ cur' = [cur EXCEPT ![self] = anchor[self]]
+                                                      /\ pc' = [pc EXCEPT ![self] = "update_search"]
+                                                 ELSE /\ cur' = [cur EXCEPT ![self] = HeadNode]
+                                                      /\ pc' = [pc EXCEPT ![self] = "update_start"]
+                                           /\ turn' = turn
+                                      ELSE /\ IF PublishRule = "last"
+                                                 THEN /\ pc' = [pc EXCEPT ![self] = "publish_last"]
+                                                      /\ UNCHANGED << turn, w, 
+                                                                      level, 
+                                                                      cur, nxt, 
+                                                                      path, 
+                                                                      sum >>
+                                                 ELSE /\ IF Announces
+                                                            THEN /\ pc' = [pc EXCEPT ![self] = "update_release"]
+                                                                 /\ UNCHANGED << turn, 
+                                                                                 w, 
+                                                                                 level, 
+                                                                                 cur, 
+                                                                                 nxt, 
+                                                                                 path, 
+                                                                                 sum >>
+                                                            ELSE /\ w' = [w EXCEPT ![self] = 0]
+                                                                 /\ level' = [level EXCEPT ![self] = 0]
+                                                                 /\ cur' = [cur EXCEPT ![self] = HeadNode]
+                                                                 /\ nxt' = [nxt EXCEPT ![self] = TailNode]
+                                                                 /\ path' = [path EXCEPT ![self] = NoPath]
+                                                                 /\ sum' = [sum EXCEPT ![self] = 0]
+                                                                 /\ IF turn[self] = Len(Script[self])
+                                                                       THEN /\ pc' = [pc EXCEPT ![self] = "Done"]
+                                                                            /\ turn' = turn
+                                                                       ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
+                                                                            /\ pc' = [pc EXCEPT ![self] = "publish"]
+                           ELSE /\ pc' = [pc EXCEPT ![self] = "window_process"]
+                                /\ UNCHANGED << winset, turn, w, level, cur, 
+                                                nxt, path, sum >>
+                     /\ UNCHANGED << next, height, written, inserthead, anchor, 
+                                     lock, freed, delivered, readhead, cand, 
+                                     low, j, asked, limit >>
 
 publish_last(self) == /\ pc[self] = "publish_last"
                       /\ IF Position[self][turn[self]] > written[self]
@@ -815,7 +1021,8 @@ updater(self) == publish(self) \/ update_start(self) \/ update_hold(self)
                     \/ insert_read(self) \/ insert_cas(self)
                     \/ insert_unlock(self) \/ window_find(self)
                     \/ window_insert(self) \/ window_process(self)
-                    \/ window_store(self) \/ publish_last(self)
+                    \/ window_store(self) \/ window_carry(self)
+                    \/ window_swap(self) \/ publish_last(self)
                     \/ update_release(self)
 
 next_scan == /\ pc[Reader] = "next_scan"
@@ -1059,5 +1266,5 @@ Spec == Init /\ [][Next]_vars
 
 Termination == <>(\A self \in ProcSet: pc[self] = "Done")
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-13eaae502b1eeb89ea6bc36629a7f052
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-f7716eae563eee989d15b91b9906b36e
 =============================================================================

@@ -13,8 +13,9 @@
 (* Window n covers [n*Advance, n*Advance + Size), n = 0, 1, 2, ...; it is  *)
 (* named by its start.  It exists once a tuple fell into it.  Its winset   *)
 (* maps each key that occurred to what the window function made of the     *)
-(* key's tuples, here their sum.  A window is complete when every thread   *)
-(* has come to its end or past it: latest[t] >= start + Size.              *)
+(* key's tuples, here their sum or the greatest value.  A window is        *)
+(* complete when every thread has come to its end or past it: latest[t] >= *)
+(* start + Size.                                                           *)
 (*                                                                         *)
 (* `ask` is answered with the first window that exists, is complete and    *)
 (* was not delivered before, and with null only when there is none.        *)
@@ -30,6 +31,7 @@ CONSTANTS Threads,
           Tuples,                \* those that may occur: [ts, key, value], values positive
           Times,                 \* those of heartbeats
           Size, Advance,         \* the windows: positive, in any proportion
+          Function,              \* "sum" or "max"
           TuplesMax, AsksMax     \* bounds per thread and for the reader
 
 VARIABLES received,    \* received[t]: the tuples of thread t, in order
@@ -55,16 +57,20 @@ WindowsOf(ts) == {start \in {n * Advance : n \in 0 .. ts \div Advance} : Covers(
 TuplesIn(tuples, start) ==
   {<<t, i>> \in UNION {{t} \X DOMAIN tuples[t] : t \in DOMAIN tuples} : Covers(start, tuples[t][i].ts)}
 
-RECURSIVE SumOver(_, _)
-SumOver(tuples, places) ==
+Greater(a, b) == IF a > b THEN a ELSE b
+
+RECURSIVE ResultOf(_, _)
+ResultOf(tuples, places) ==
   IF places = {} THEN 0
   ELSE LET p == CHOOSE q \in places : TRUE
-       IN  tuples[p[1]][p[2]].value + SumOver(tuples, places \ {p})
+           value == tuples[p[1]][p[2]].value
+           others == ResultOf(tuples, places \ {p})
+       IN  IF Function = "sum" THEN value + others ELSE Greater(value, others)
 
 WinSetOf(tuples, start) ==
   LET places == TuplesIn(tuples, start)
   IN  [key \in {tuples[p[1]][p[2]].key : p \in places} |->
-         SumOver(tuples, {p \in places : tuples[p[1]][p[2]].key = key})]
+         ResultOf(tuples, {p \in places : tuples[p[1]][p[2]].key = key})]
 
 Existing(tuples) == UNION {UNION {WindowsOf(tuples[t][i].ts) : i \in DOMAIN tuples[t]} : t \in DOMAIN tuples}
 

@@ -1,6 +1,7 @@
 /* aggregate.c - see aggregate.h. */
 #include "aggregates/aggregate.h"
 
+#include "aggregates/shared_kinds.h"
 #include "aggregates/user_functions.h"
 
 /* The next aggregate. False when out of memory. */
@@ -26,16 +27,18 @@ static bool aggregate_init(aggregates *all, const ps_query *query) {
     if (!a->native) return false;
     a->size = native_udf_size(a->native);
   }
-  all->combines = all->combines && k->combine;
+  all->combines = all->combines && (a->native ? native_udf_combines(a->native) : k->combine != NULL);
   all->reserves = all->reserves || k->reserve;
   if (k == &kernel_udf) all->udf = all->n;
   all->state_size += (int64_t)((a->size + 15) / 16 * 16);
+  a->word = all->words;
+  all->words = all->words && k->shared ? all->words + k->shared->words : 0;
   all->n++;
   return true;
 }
 
 bool aggregates_init(aggregates *all, const ps_query *query) {
-  *all = (aggregates){.udf = -1, .combines = true};
+  *all = (aggregates){.udf = -1, .combines = true, .words = 1}; /* the first one says whether a tuple came */
   all->each = memory_new((size_t)query->aggregates * sizeof *all->each);
   if (!all->each) return false;
   while (all->n < query->aggregates) {
@@ -49,18 +52,11 @@ void aggregates_free(aggregates *all) {
   memory_free(all->each);
 }
 
-/* Whether the row counts for this aggregate. */
-static bool counts(const aggregate *a, const batch *b, int64_t row) {
-  if (a->mask >= 0 && !column_bool(&b->columns[a->mask], row)) return false;
-  if (a->by && column_is_null(&b->columns[a->by], row)) return false;
-  return a->column < 0 || !column_is_null(&b->columns[a->column], row);
-}
-
 bool aggregates_add(const aggregates *all, uint8_t *state, const batch *b, int64_t row) {
   for (int32_t i = 0; i < all->n; i++) {
     const aggregate *a = &all->each[i];
     const column *c = a->column < 0 ? NULL : &b->columns[a->column];
-    if (counts(a, b, row) && !a->kernel->add(a, state + a->offset, c, row)) return false;
+    if (aggregate_counts(a, b, row) && !a->kernel->add(a, state + a->offset, c, row)) return false;
   }
   return true;
 }
@@ -75,13 +71,13 @@ void aggregates_drop(const aggregates *all, uint8_t *state) {
 bool aggregates_reserve(const aggregates *all, uint8_t *state, const batch *b, int64_t row) {
   for (int32_t i = 0; i < all->n; i++) {
     const aggregate *a = &all->each[i];
-    if (!a->kernel->reserve || a->column < 0 || !counts(a, b, row)) continue;
+    if (!a->kernel->reserve || a->column < 0 || !aggregate_counts(a, b, row)) continue;
     if (!a->kernel->reserve(state + a->offset, &b->columns[a->column], row)) return false;
   }
   return true;
 }
 
-/* What has moved leaves an empty state behind, which adds nothing when it is moved again. */
+/* A state that has moved is cleared, so that moving it again adds nothing. */
 bool aggregates_combine(const aggregates *all, uint8_t *state, uint8_t *other) {
   assert(all->combines);
   for (int32_t i = 0; i < all->n; i++) {

@@ -1,5 +1,6 @@
-/* count.c - count: with a filter a number; without one the rows of the key, which slices and folds count anyway. */
+/* count.c - count: with a filter a number; without one the rows of the key, which slices and folds count in any case. */
 #include "aggregates/aggregate.h"
+#include "aggregates/shared_kinds.h"
 #include "aggregates/state_bytes.h"
 
 /* ---- a window's state ---- */
@@ -10,23 +11,12 @@ static bool count_add(const aggregate *a, void *state, const column *c, int64_t 
   return true;
 }
 
-static bool count_combine(const aggregate *a, void *state, void *other) {
-  (void)a;
-  *(int64_t *)state += *(int64_t *)other;
-  return true;
-}
-
-static ps_code count_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault) {
-  (void)a, (void)fault;
-  return kernel_put_bits(rows, to, *(const uint64_t *)state);
-}
-
 static bool count_write(const aggregate *a, const void *state, byte_buffer *to) {
   (void)a;
   return state_put_word(to, *(const uint64_t *)state);
 }
 
-/* Without a filter every tuple counts, and a window is there because of a tuple. */
+/* Without a filter every tuple counts, and no window is without a tuple. */
 static void count_read(const aggregate *a, void *state, state_reader *from) {
   int64_t n = *(int64_t *)state = state_get_count(from);
   state_require(from, n > 0 || a->mask >= 0);
@@ -62,12 +52,6 @@ static ps_code count_finish_many(const partial_results *r) { return put_counts(r
 
 static ps_code rows_finish_many(const partial_results *r) { return put_counts(r, r->rows_of); }
 
-static void rows_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
-                      void *state) {
-  (void)a, (void)t, (void)k, (void)until;
-  *(int64_t *)state = rows;
-}
-
 /* ---- folds: the number ---- */
 
 static bool count_export(const kernel_output *o) {
@@ -83,16 +67,15 @@ static ps_code count_import(const kernel_target *t, const kernel_input *in) {
   return PS_OK;
 }
 
-#define COUNT_STATE                                                                                  \
-  .state_size = sizeof(int64_t), .add = count_add, .combine = count_combine, .finish = count_finish, \
-  .write = count_write, .read = count_read
+#define COUNT_STATE                                                                                    \
+  .state_size = sizeof(int64_t), .add = count_add, .combine = kernel_combine, .finish = kernel_finish, \
+  .write = count_write, .read = count_read, .shared = &shared_count, .enter = count_enter
 
-const kernel kernel_count_rows = {COUNT_STATE, .finish_many = rows_finish_many, .save = rows_save};
+const kernel kernel_count_rows = {COUNT_STATE, .finish_many = rows_finish_many};
 
 const kernel kernel_count = {COUNT_STATE,
                              .size = sizeof(int64_t),
                              .fold = count_fold,
-                             .enter = count_enter,
                              .leave = count_leave,
                              .finish_many = count_finish_many,
                              .entry_size = sizeof(int64_t),

@@ -27,6 +27,27 @@ const kernel *kernel_of(ps_function function, ps_type type, bool masked) {
   return type_is_float(type) ? of_floats[function] : of_integers[function];
 }
 
+/* ---- a window's state as the total of key 0 ---- */
+
+static const uint32_t key_0 = 0;
+
+bool kernel_combine(const aggregate *a, void *state, void *other) {
+  return a->kernel->enter(&(partial_totals){.total = state},
+                          &(partial_list){.keys = &key_0, .partials = other, .n = 1});
+}
+
+ps_code kernel_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault) {
+  (void)fault;
+  _Alignas(16) uint8_t front[64] = {0};
+  int64_t failed;
+  assert(!a->kernel->stacked || a->kernel->size <= sizeof front);
+  partial_totals total = {(void *)(uintptr_t)state, front}; /* only read */
+  partial_list keys = {.keys = &key_0, .n = 1};
+  return a->kernel->finish_many(&(partial_results){a, &total, &keys, state, rows, to, &failed});
+}
+
+/* ---- checks of entries that come in ---- */
+
 bool kernel_refuse(const kernel_input *in, int64_t row, ps_partial_fault what) {
   *in->fault = (ps_fault){.row = row, .aggregate = in->number, .code = (int32_t)what};
   return false;

@@ -1,11 +1,12 @@
 /*
  * moments.c - var and std, of integers and of floats; ddof is the aggregate's parameter.
  *
- * States, partials and entries are alike: n, the exact sum of the values and that of their squares (exact_moments.h). So
- * whatever enters a total can leave it again, and one table differs from the other in its results only.
+ * States, partials and entries are alike: n, the exact sum of the values and that of their squares (exact_moments.h).
+ * So what enters a total can leave it again, and the tables differ only in their results.
  *
- * As bytes, in snapshots and on their way: the narrow sum, 16; the narrow words of the squares, 8 each; the wide sum if
- * there is one (wide_bytes.h); the wide limbs of the squares if there are any, 8 each. The length says which are there.
+ * As bytes, in snapshots and partials: the narrow sum, 16; the narrow words of the squares, 8 each; if there is one,
+ * the wide sum (wide_bytes.h); if there are any, the wide limbs of the squares, 8 each. The length tells which are
+ * there.
  */
 #include "base/exact_deviations.h"
 #include "aggregates/partial.h"
@@ -43,7 +44,7 @@ static void put_moments(uint8_t *to, const moments *m) {
   if (m->squares.wide) put_limbs(to, m->squares.wide->limb, EXACT_PRODUCT_LIMBS);
 }
 
-/* Moments that came as bytes, with room for what they refer to. */
+/* Moments read from bytes, with room for their wide parts. */
 typedef struct {
   moments m;
   exact_sum_wide sum;
@@ -72,16 +73,8 @@ static bool get_moments(moments_got *to, bytes x, int64_t n) {
 
 /* ---- a window's state ---- */
 
-static inline void integer_add_bits(moments *m, uint64_t bits, bool is_unsigned) {
-  if (is_unsigned) {
-    exact_moments_add_u64(m, bits);
-  } else {
-    exact_moments_add_i64(m, (int64_t)bits);
-  }
-}
-
 static bool integer_add(const aggregate *a, void *state, const column *c, int64_t row) {
-  integer_add_bits(state, column_bits(c, row), type_is_unsigned(a->type));
+  exact_moments_add_integer(state, column_bits(c, row), type_is_unsigned(a->type));
   return true;
 }
 
@@ -92,19 +85,6 @@ static bool float_add(const aggregate *a, void *state, const column *c, int64_t 
 
 static bool float_reserve(void *state, const column *c, int64_t row) {
   return exact_moments_reserve(state, bits_double(column_bits(c, row)));
-}
-
-static bool moments_combine(const aggregate *a, void *state, void *other) {
-  (void)a;
-  return exact_moments_combine(state, other);
-}
-
-static ps_code moments_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault) {
-  (void)fault;
-  const moments *m = state;
-  if (m->sum.n <= a->parameter) return kernel_put_null(rows, to);
-  double x = (a->kernel->root ? exact_moments_std : exact_moments_var)(m, unit_of(a), a->parameter);
-  return kernel_put_bits(rows, to, double_bits(x));
 }
 
 static void float_drop(void *state) { exact_moments_clear(state); }
@@ -127,13 +107,13 @@ static void moments_read(const aggregate *a, void *state, state_reader *from) {
   if (!state_get(from, x, length)) return;
   bool ok = get_moments(&got, (bytes){x, length}, n) && exact_moments_possible(&got.m, unit_of(a));
   state_require(from, ok);
-  if (ok && !exact_moments_combine(state, &got.m)) from->code = PS_NO_MEMORY;
+  if (ok && !exact_moments_combine(state, &got.m, LIMBS_PLUS)) from->code = PS_NO_MEMORY;
 }
 
 /* ---- slices ---- */
 
 static inline ps_code integer_fold_as(moments *states, const counted_rows *c, bool is_unsigned) {
-  for (int64_t i = 0, n = c->n; i < n; i++) integer_add_bits(&states[c->entry[i]], c->bits[i], is_unsigned);
+  for (int64_t i = 0, n = c->n; i < n; i++) exact_moments_add_integer(&states[c->entry[i]], c->bits[i], is_unsigned);
   return PS_OK;
 }
 
@@ -142,7 +122,7 @@ static ps_code integer_fold(const kernel_target *t, const counted_rows *c) {
   return type_is_unsigned(t->a->type) ? integer_fold_as(t->states, c, true) : integer_fold_as(t->states, c, false);
 }
 
-/* What moments hold beside their fixed size. */
+/* Bytes that moments own. */
 static int64_t held_by(const moments *m) {
   return (m->sum.wide ? (int64_t)sizeof *m->sum.wide : 0) + (m->squares.wide ? (int64_t)sizeof *m->squares.wide : 0);
 }
@@ -170,7 +150,7 @@ static bool moments_enter(const partial_totals *t, const partial_list *list) {
   moments *total = t->total;
   const moments *from = list->partials;
   for (int64_t i = 0, n = list->n; i < n; i++) {
-    if (!exact_moments_combine(&total[list->keys[i]], &from[i])) return false;
+    if (!exact_moments_combine(&total[list->keys[i]], &from[i], LIMBS_PLUS)) return false;
   }
   return true;
 }
@@ -180,33 +160,31 @@ static bool moments_leave(const partial_totals *t, const partial_list *list) {
   const moments *from = list->partials;
   for (int64_t i = 0, n = list->n; i < n; i++) {
     moments *to = &total[list->keys[i]];
-    if (!exact_moments_subtract(to, &from[i])) return false;
+    if (!exact_moments_combine(to, &from[i], LIMBS_MINUS)) return false;
     if (__builtin_expect(!exact_moments_are_narrow(to), 0) && to->sum.n == 0) exact_moments_clear(to);
   }
   return true;
 }
 
-/* Block by block. In place of moments that have no result there are others, whose result is 0. */
+/* In blocks. Moments without a result are replaced by `none`, whose result is 0. */
 static ps_code moments_finish_many(const partial_results *r) {
   const moments *total = r->t->total;
   const uint32_t *keys = r->keys->keys;
-  exact_unit unit = unit_of(r->a);
   int64_t ddof = r->a->parameter;
   const moments none = {.sum = {.n = ddof + 1}};
   uint64_t *out = out_reserve(r->rows, r->to, r->keys->n);
   if (!out) return PS_NO_MEMORY;
   exact_deviations b;
-  b.open = 0;
+  exact_deviations_init(&b, unit_of(r->a), ddof, r->a->kernel->root);
   for (int64_t from = 0, n = r->keys->n; from < n; from += EXACT_DEVIATIONS) {
     int64_t count = n - from < EXACT_DEVIATIONS ? n - from : EXACT_DEVIATIONS;
     for (int64_t i = 0; i < count; i++) {
       const moments *m = &total[keys[from + i]];
       bool null = m->sum.n <= ddof;
       if (__builtin_expect(null, 0) && !out_put_null_at(r->rows, r->to, from + i)) return PS_NO_MEMORY;
-      exact_deviations_put(&b, i, null ? &none : m, unit, ddof);
+      exact_deviations_put(&b, i, null ? &none : m);
     }
-    (r->a->kernel->root ? exact_deviations_std : exact_deviations_var)(&b, count, unit, ddof,
-                                                                       (double *)(void *)(out + from));
+    exact_deviations_results(&b, count, (double *)(void *)(out + from));
   }
   return PS_OK;
 }
@@ -225,7 +203,7 @@ static void float_drop_many(void *partials, int64_t n) {
   }
 }
 
-/* ---- folds, which travel as how many values, and the moments as bytes ---- */
+/* ---- folds: n, and the moments as bytes ---- */
 
 static bool moments_export(const kernel_output *o) {
   const moments *m = o->states;
@@ -263,7 +241,7 @@ static ps_code moments_import(const kernel_target *t, const kernel_input *in) {
     bool known = moments_at(&got, in, in->row + i);
     assert(known && "moments_check has seen it");
     (void)known;
-    if (!exact_moments_combine(m, &got.m)) return PS_NO_MEMORY;
+    if (!exact_moments_combine(m, &got.m, LIMBS_PLUS)) return PS_NO_MEMORY;
     t->store->wide += held_by(m) - before;
   }
   return PS_OK;
@@ -280,7 +258,7 @@ static void float_entries_drop(kernel_store *store, void *states, int64_t n) {
 /* ---- the tables ---- */
 
 #define MOMENTS(type)                                                                                                 \
-  .state_size = sizeof(moments), .add = type##_add, .combine = moments_combine, .finish = moments_finish,             \
+  .state_size = sizeof(moments), .add = type##_add, .combine = kernel_combine, .finish = kernel_finish,               \
   .write = moments_write, .read = moments_read, .size = sizeof(moments), .fold = type##_fold, .enter = moments_enter, \
   .leave = moments_leave, .finish_many = moments_finish_many, .entry_size = sizeof(moments),                          \
   .fold_entries = type##_fold, .columns = 2, .types = {PS_I64, PS_BYTES32}, .export = moments_export,                 \

@@ -1,18 +1,21 @@
 /*
- * place.h - which row a first or last comes from, for first_last.c and strings.c.
+ * place.h - which row the value of an entry comes from, for placed.c and strings.c.
  *
- * Partials of slices have (ts, input): of one input's tuples with equal timestamps the fold keeps the right one.
- * Entries of folds take rows in any order, so they have (ts, stream, position), which no two rows share.
+ * Partials of slices have (ts, input), see partial_place: of one input's tuples with equal timestamps the fold keeps
+ * the right one. Entries of folds take rows in any order, so they have (ts, stream, position), which no two rows share.
  */
 #pragma once
 
 #include "aggregates/aggregate.h"
 
-/* ---- slices ---- */
+/* ---- slices; without a tuple `when` is 0, which the subtraction makes the largest ---- */
 
-/* Whether a tuple of a snapshot's windows or slices, or one that is ready by then. */
-static inline bool place_is_within(uint64_t when, uint64_t input, partial_place until) {
-  return input < PARTIAL_INPUT || when < until.when || (when == until.when && input <= until.input);
+static inline bool place_is_before(partial_place a, partial_place b) {
+  return (a.when - 1 < b.when - 1) | ((a.when == b.when) & (a.input < b.input));
+}
+
+static inline bool place_is_after(partial_place a, partial_place b) {
+  return a.when > b.when || (a.when == b.when && a.input > b.input);
 }
 
 /* ---- folds ---- */
@@ -33,7 +36,7 @@ static inline int place_order(const row_place *a, const row_place *b) {
   return (a->position > b->position) - (a->position < b->position);
 }
 
-/* Takes a value in whose place is known, if it comes before (first) or behind (last) the one that is there. */
+/* A value takes the place of the one held if it comes before it (first) or after it (last). */
 typedef enum { PLACE_KEPT, PLACE_REPLACED, PLACE_TWICE } place_outcome;
 
 static inline place_outcome place_compete(row_place *held, const row_place *p, bool last) {
@@ -46,15 +49,19 @@ static inline place_outcome place_compete(row_place *held, const row_place *p, b
   return PLACE_REPLACED;
 }
 
-/* As columns: ts, stream, position, from column `from` on. */
-static inline row_place place_in(const kernel_input *in, int32_t from, int64_t row) {
+/* As columns: ts, stream, position, the last three of the aggregate's; the first of them, and a row. */
+static inline int32_t place_column(const aggregate *a) { return a->kernel->columns - 3; }
+
+static inline row_place place_in(const aggregate *a, const kernel_input *in, int64_t row) {
+  int32_t from = in->from + place_column(a);
   return (row_place){(uint64_t)input_integer(in, from, row) + 1, input_integer(in, from + 1, row),
                      input_integer(in, from + 2, row)};
 }
 
-/* States of `size` bytes, which begin with the place. False when out of memory. */
-bool place_export(const kernel_output *o, size_t size, int32_t to);
+/* Entries begin with the place; if there is a second column, its word (rank.h) is at this offset and goes to the column
+   after the value's. False: out of memory. */
+bool place_export(const kernel_output *o, size_t word_offset);
 
-/* The row is there twice: PS_TWICE, and which one. Of rows that were folded, and of those that came in. */
+/* The row is there twice: PS_TWICE, and which one. Of rows that are folded, and of entries that come in. */
 ps_code place_twice(const kernel_target *t, const counted_rows *c, int64_t i);
 ps_code place_twice_in(const kernel_target *t, const kernel_input *in, int64_t row);

@@ -18,7 +18,7 @@ static int64_t filter(const column *mask, const column *values, const column *by
   return n;
 }
 
-/* The values of the rows that count, one after the other: at[i] >= i, so in place is right. */
+/* Moves the values of the rows that count together. In place: at[i] >= i. */
 static const uint64_t *compact(uint64_t *to, const uint64_t *from, const counted_rows *c) {
   for (int64_t i = 0; i < c->n; i++) to[i] = from[c->at[i]];
   return to;

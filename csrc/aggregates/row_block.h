@@ -1,14 +1,14 @@
 /*
  * row_block.h - the rows of a batch, block by block, and which of them count for an aggregate.
  *
- * Rows are folded column by column: first the entry of each row is found, then every aggregate runs its own loop over
- * the block. Which rows count for it is decided once, before that loop, so that the loop has no branch on it.
+ * Rows are folded column by column: first the entry of each row is found, then each aggregate runs a loop of its own
+ * over the block. Which rows count for it is decided before that loop, so that the loop has no branch on it.
  *
  *   rows of the block     0  1  2  3  4  5
- *   all                   0  1     3  4  5      those that are taken in: some may be in no window
+ *   all                   0  1     3  4  5      those in some window
  *   counted                  1     3     5      those of them that pass the filter and are not null
  *
- * A block belongs to one thread, as a rule on its stack, and is not cleared: it is large, and most slices are short.
+ * A block is on the stack of one thread and is not cleared: it is large, and most slices are short.
  */
 #pragma once
 
@@ -31,12 +31,12 @@ typedef struct {
   const batch *b;
   int64_t row, rows;                     /* the block */
   const int64_t *ts, *stream, *position; /* of its rows; folds only: stream and position, or NULL */
-  uint64_t input;                        /* slices only: whose rows these are (kernel.h), */
-  bool fresh;                            /* and that the slice was empty before them */
-  row_entries all;                       /* `at` is not needed, and need not be written, if n == rows */
-  row_entries counted;                   /* room for row_block_count */
-  uint64_t bits[ROW_BLOCK];              /* the same */
-  uint64_t by[ROW_BLOCK];                /* the same */
+  uint64_t input;                        /* slices only: see partial_place */
+  bool fresh;                            /* slices only: the slice was empty before */
+  row_entries all;                       /* `at` is not used, and not written, if n == rows */
+  row_entries counted;                   /* scratch of row_block_count, as bits and by */
+  uint64_t bits[ROW_BLOCK];
+  uint64_t by[ROW_BLOCK];
 } row_block;
 
 /* The rows that count. */
@@ -52,10 +52,10 @@ typedef struct {
 
 static inline int64_t counted_at(const counted_rows *c, int64_t i) { return c->at ? c->at[i] : i; }
 
-/* Where the block's values of a column of 64-bit integers lie. */
+/* The values of a column of 64-bit integers, from this row on. */
 static inline const int64_t *column_integers(const column *c, int64_t row) {
   return (const int64_t *)c->values + c->first + row;
 }
 
-/* Those that count for the aggregate; valid until the next call for the block. */
+/* The rows that count for the aggregate; valid until the next call for the block. */
 counted_rows row_block_count(const aggregate *a, row_block *k);

@@ -1,9 +1,7 @@
 /* state_bytes.c - see state_bytes.h. */
 #include "aggregates/state_bytes.h"
 
-#define COUNT_MAX \
-  (INT64_C(1) << 62) /* of all states together: no run gets there, and adding them does not overflow \
-                      */
+#define COUNT_MAX (INT64_C(1) << 62) /* of all states together: more than any run has, and sums do not overflow */
 
 /* ---- writing ---- */
 

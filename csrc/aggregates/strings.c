@@ -1,12 +1,9 @@
 /*
  * strings.c - min, max, first, last, arg_min, arg_max of strings.
  *
- * Who owns the bytes differs: a window's state has a copy, since the batch goes before the window does; a partial of a
- * slice refers to the batch, to a copy of the slice's or to the block that the slice was packed in; an entry of a fold
- * has a place in the fold's store, by offset, which doubles when it is too small.
- *
- * States, partials and entries of arg_min and arg_max begin with those of the others, and have the word of the second
- * column (rank.h) behind. Loops that serve both take the size, a constant where they are called.
+ * Who owns the bytes differs. A window's state has a copy, because the batch is freed before the window. A partial of a
+ * slice refers to the batch, to a copy of the slice's, or to the block of memory in which the slice is handed over. An
+ * entry of a fold has a place in the fold's store, by offset; it doubles when it is too small.
  */
 #include "aggregates/rank.h"
 #include "aggregates/stacked.h"
@@ -15,75 +12,75 @@
 
 #define STRING_FIRST SIZED(16, 1) /* bytes of a place in the store */
 
-/* Whether a string that comes later takes the place of the one held. */
-static inline bool replaces(const kernel *k, bytes x, bytes held) {
-  if (k->placed) return k->greatest;
-  int order = bytes_compare(x, held);
-  return k->greatest ? order > 0 : order < 0;
-}
-
-/* ---- a window's state ---- */
+/* ---- a window's state, and partials of slices ---- */
 
 typedef struct {
-  uint8_t *data;
-  int64_t length, capacity;
-  bool any; /* false: none yet */
+  partial_place place; /* min, max: only whether there is a string */
+  const uint8_t *data;
+  int64_t length;
+  uint64_t word; /* arg_min, arg_max: see rank.h */
+} string_partial;
+
+typedef struct {
+  string_partial held;
+  uint8_t *data; /* that of held, owned */
+  int64_t capacity;
 } string_state;
 
-static bytes state_string(const string_state *s) { return (bytes){s->data, s->length}; }
+/* Whether a string that comes later, with this word, takes the place of the one held. */
+static inline bool replaces(const aggregate *a, bytes x, uint64_t word, bytes held, uint64_t held_word) {
+  if (a->by) return word < held_word;
+  if (a->kernel->placed) return a->kernel->greatest;
+  int order = bytes_compare(x, held);
+  return a->kernel->greatest ? order > 0 : order < 0;
+}
+
+static bytes string_of(const string_partial *s) { return (bytes){s->data, s->length}; }
+
+static inline bool loses(const aggregate *a, bytes x, uint64_t word, const string_partial *held) {
+  return held->place.when && !replaces(a, x, word, string_of(held), held->word);
+}
 
 static bool string_grow(string_state *s, int64_t length) {
-  return memory_grow((void **)&s->data, &s->capacity, length + 1, 1);
+  bool ok = memory_grow((void **)&s->data, &s->capacity, length + 1, 1);
+  s->held.data = s->data;
+  return ok;
 }
 
 static bool string_reserve(void *state, const column *c, int64_t row) {
   return string_grow(state, column_bytes(c, row).length);
 }
 
-static bool string_set(string_state *s, bytes x) {
-  if (!string_grow(s, x.length)) return false;
-  if (x.length) memcpy(s->data, x.data, (size_t)x.length);
-  s->length = x.length;
-  s->any = true;
-  return true;
-}
-
 static bool string_add(const aggregate *a, void *state, const column *c, int64_t row) {
   string_state *s = state;
   bytes x = column_bytes(c, row);
-  if (s->any && !replaces(a->kernel, x, state_string(s))) return true;
-  return string_set(s, x);
+  uint64_t word = a->by ? rank_of_row(a, c, row) : 0;
+  if (loses(a, x, word, &s->held)) return true;
+  if (!string_grow(s, x.length)) return false;
+  if (x.length) memcpy(s->data, x.data, (size_t)x.length);
+  s->held = (string_partial){{1, 0}, s->data, x.length, word};
+  return true;
 }
 
 /* Swaps the two, so that nothing need be allocated; the caller drops the other one. */
 static bool string_combine(const aggregate *a, void *state, void *other) {
   string_state *s = state, *o = other, kept = *s;
-  if (!o->any || (s->any && !replaces(a->kernel, state_string(o), state_string(s)))) return true;
+  if (!o->held.place.when || loses(a, string_of(&o->held), 0, &s->held)) return true;
   *s = *o;
   *o = kept;
   return true;
 }
 
-static ps_code string_finish(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault) {
-  (void)a, (void)fault;
-  const string_state *s = state;
-  if (!s->any) return kernel_put_null(rows, to);
-  return out_put_bytes(rows, to, s->data, s->length) ? PS_OK : PS_NO_MEMORY;
-}
-
 static void string_drop(void *state) { memory_free(((string_state *)state)->data); }
 
 static bool string_write(const aggregate *a, const void *state, byte_buffer *to) {
-  (void)a;
-  const string_state *s = state;
-  if (!state_put_flag(to, s->any)) return false;
-  if (!s->any) return true;
-  return state_put_word(to, (uint64_t)s->length) && state_put(to, s->data, s->length);
+  const string_partial *s = state;
+  bool any = s->place.when != 0, ok = state_put_flag(to, any);
+  if (ok && any) ok = state_put_word(to, (uint64_t)s->length) && state_put(to, s->data, s->length);
+  return ok && (!a->by || rank_write(a, s->word, any, to));
 }
 
-static void string_read(const aggregate *a, void *state, state_reader *from) {
-  string_state *s = state;
-  if (!state_get_flag(from)) return;
+static void read_string(const aggregate *a, string_state *s, state_reader *from) {
   uint64_t length = state_get_word(from);
   state_require(from, length <= (uint64_t)from->left);
   if (from->code != PS_OK) return;
@@ -91,47 +88,40 @@ static void string_read(const aggregate *a, void *state, state_reader *from) {
     from->code = PS_NO_MEMORY;
     return;
   }
-  s->any = true;
-  s->length = (int64_t)length;
-  state_get(from, s->data, s->length);
-  state_require(from, string_fits(state_string(s), a->strings));
+  s->held = (string_partial){{1, 0}, s->data, (int64_t)length, 0};
+  state_get(from, s->data, s->held.length);
+  state_require(from, string_fits(string_of(&s->held), a->strings));
+}
+
+static void string_read(const aggregate *a, void *state, state_reader *from) {
+  string_state *s = state;
+  if (state_get_flag(from)) read_string(a, s, from);
+  if (a->by) s->held.word = rank_read(a, s->held.place.when != 0, from);
 }
 
 /* ---- slices ---- */
 
-typedef struct {
-  uint64_t when;  /* ts + 1; 0: none */
-  uint64_t input; /* see partial_place */
-  const uint8_t *data;
-  int64_t length;
-} string_partial;
-
-static bytes partial_string(const string_partial *s) { return (bytes){s->data, s->length}; }
-
-static inline void *sized_at(void *states, size_t size, int64_t i) { return (uint8_t *)states + (size_t)i * size; }
-static inline const void *sized_in(const void *states, size_t size, int64_t i) {
-  return (const uint8_t *)states + (size_t)i * size;
-}
-
 static ps_code string_fold(const kernel_target *t, const counted_rows *c) {
   string_partial *states = t->states;
   const row_block *k = c->block;
+  uint64_t inversion = rank_inversion(t->a);
   assert(c->values);
   for (int64_t i = 0; i < c->n; i++) {
     int64_t at = counted_at(c, i);
     string_partial *s = &states[c->entry[i]];
     bytes x = column_bytes(c->values, k->row + at);
-    if (s->when && !replaces(t->a->kernel, x, partial_string(s))) continue;
-    *s = (string_partial){(uint64_t)k->ts[at] + 1, k->input, x.data, x.length};
+    uint64_t word = c->by ? rank_of(c->by[i], t->a->by_type, inversion) : 0;
+    if (loses(t->a, x, word, s)) continue;
+    *s = (string_partial){{(uint64_t)k->ts[at] + 1, k->input}, x.data, x.length, word};
   }
   return PS_OK;
 }
 
-static inline bool settle(void *partials, size_t size, string_copy *copies, const row_entries *rows) {
+static bool string_settle(void *partials, string_copy *copies, const row_entries *rows) {
   for (int64_t i = 0; i < rows->n; i++) {
-    string_partial *s = sized_at(partials, size, rows->entry[i]);
+    string_partial *s = (string_partial *)partials + rows->entry[i];
     string_copy *copy = &copies[rows->entry[i]];
-    if (!s->when || (copy->data && s->data == copy->data)) continue;
+    if (!s->place.when || (copy->data && s->data == copy->data)) continue;
     if (!memory_grow((void **)&copy->data, &copy->capacity, s->length + 1, 1)) return false;
     if (s->length) memcpy(copy->data, s->data, (size_t)s->length);
     s->data = copy->data;
@@ -139,106 +129,75 @@ static inline bool settle(void *partials, size_t size, string_copy *copies, cons
   return true;
 }
 
-static inline int64_t length(const void *partials, size_t size, int64_t n) {
+static int64_t string_length(const void *partials, int64_t n) {
+  const string_partial *s = partials;
   int64_t total = 0;
-  for (int64_t i = 0; i < n; i++) total += ((const string_partial *)sized_in(partials, size, i))->length;
+  for (int64_t i = 0; i < n; i++) total += s[i].length;
   return total;
 }
 
-static inline uint8_t *pack(void *partials, size_t size, int64_t n, uint8_t *to) {
+static uint8_t *string_flatten(void *partials, int64_t n, uint8_t *to) {
+  string_partial *s = partials;
   for (int64_t i = 0; i < n; i++) {
-    string_partial *s = sized_at(partials, size, i);
-    if (s->length) memcpy(to, s->data, (size_t)s->length);
-    s->data = to;
-    to += s->length;
+    if (s[i].length) memcpy(to, s[i].data, (size_t)s[i].length);
+    s[i].data = to;
+    to += s[i].length;
   }
   return to;
 }
 
-static bool string_settle(void *partials, string_copy *copies, const row_entries *rows) {
-  return settle(partials, sizeof(string_partial), copies, rows);
-}
-
-static int64_t string_length(const void *partials, int64_t n) { return length(partials, sizeof(string_partial), n); }
-
-static uint8_t *string_pack(void *partials, int64_t n, uint8_t *to) {
-  return pack(partials, sizeof(string_partial), n, to);
-}
-
 static inline bool first_better(const string_partial *a, const string_partial *b) {
-  return a->when - 1 < b->when - 1 || (a->when == b->when && a->input < b->input);
+  return place_is_before(a->place, b->place);
 }
 
 static inline bool last_better(const string_partial *a, const string_partial *b) {
-  return a->when > b->when || (a->when == b->when && a->input > b->input);
+  return place_is_after(a->place, b->place);
 }
 
 static inline bool min_better(const string_partial *a, const string_partial *b) {
-  return a->when && (!b->when || bytes_compare(partial_string(a), partial_string(b)) < 0);
+  return a->place.when && (!b->place.when || bytes_compare(string_of(a), string_of(b)) < 0);
 }
 
 static inline bool max_better(const string_partial *a, const string_partial *b) {
-  return a->when && (!b->when || bytes_compare(partial_string(a), partial_string(b)) > 0);
+  return a->place.when && (!b->place.when || bytes_compare(string_of(a), string_of(b)) > 0);
+}
+
+static inline bool arg_better(const string_partial *a, const string_partial *b) {
+  return rank_better(a->place, a->word, b->place, b->word);
 }
 
 BETTER_OF(min, string_partial)
 BETTER_OF(max, string_partial)
 BETTER_OF(first, string_partial)
+BETTER_OF(arg, string_partial)
 
 STACKED(min, string_partial)
 STACKED(max, string_partial)
 STACKED(first, string_partial)
 NEWEST(last, string_partial)
-
-static const string_partial *string_total(const aggregate *a, const partial_totals *t, uint32_t k) {
-  if (a->kernel->placed) return a->kernel->greatest ? last_total(t, k) : first_total(t, k);
-  return a->kernel->greatest ? max_total(t, k) : min_total(t, k);
-}
-
-/* As result number i. False when out of memory. */
-static inline bool put_total(const partial_results *r, int64_t i, const string_partial *s) {
-  uint8_t *space = out_put_space_at(r->rows, r->to, i, s->length);
-  if (!space || (!s->when && !out_put_null_at(r->rows, r->to, i))) return false;
-  if (s->length) memcpy(space, s->data, (size_t)s->length);
-  return true;
-}
+STACKED(arg, string_partial)
 
 static ps_code string_finish_many(const partial_results *r) {
   for (int64_t i = 0; i < r->keys->n; i++) {
-    if (!put_total(r, i, string_total(r->a, r->t, r->keys->keys[i]))) return PS_NO_MEMORY;
+    const string_partial *s = r->a->kernel->total(r->t, r->keys->keys[i]);
+    uint8_t *space = out_put_space_at(r->rows, r->to, i, s->length);
+    if (!space || (!s->place.when && !out_put_null_at(r->rows, r->to, i))) return PS_NO_MEMORY;
+    if (s->length) memcpy(space, s->data, (size_t)s->length);
   }
   return PS_OK;
 }
 
-static inline void save_total(const aggregate *a, const string_partial *s, partial_place until, string_state *state) {
-  if (!s->when || (a->kernel->placed && !place_is_within(s->when, s->input, until))) return;
-  *state = (string_state){(uint8_t *)(uintptr_t)s->data, s->length, .any = true};
-}
-
-static void string_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
-                        void *state) {
-  (void)rows;
-  save_total(a, string_total(a, t, k), until, state);
-}
-
-static void string_load(const aggregate *a, const void *state, partial_place place, void *partial) {
-  (void)a;
-  const string_state *s = state;
-  if (s->any) *(string_partial *)partial = (string_partial){place.when, place.input, s->data, s->length};
-}
-
-/* ---- folds: the string, or null; first and last: and its place ---- */
+/* ---- folds: the string, or null; the second column's value; the place ---- */
 
 typedef struct {
-  row_place place; /* min, max: `when` says whether there is one */
+  row_place place; /* min, max: only whether there is a string */
   int64_t at, length, capacity;
+  uint64_t word;
 } string_entry;
-
-_Static_assert(offsetof(string_entry, place) == 0, "place_export relies on it");
 
 static uint8_t *entry_data(const kernel_store *store, const string_entry *s) { return store->strings + s->at; }
 
-/* Gives the entry a copy. A larger string abandons the old place; sizes double, so waste never exceeds live bytes. */
+/* Copies the string. A larger one abandons the old place; sizes double, so waste never exceeds live bytes. */
 static inline bool entry_copy(kernel_store *store, string_entry *s, bytes x) {
   if (x.length > s->capacity) {
     int64_t capacity = STRING_FIRST;
@@ -254,27 +213,31 @@ static inline bool entry_copy(kernel_store *store, string_entry *s, bytes x) {
   return true;
 }
 
-/* A string takes part, whose place matters to first and last alone. PS_TWICE: it was there. */
-static ps_code entry_take(const kernel_target *t, string_entry *s, bytes x, const row_place *place) {
-  const kernel *k = t->a->kernel;
-  if (k->placed) {
-    place_outcome outcome = place_compete(&s->place, place, k->greatest);
-    if (outcome == PLACE_TWICE) return PS_TWICE;
-    if (outcome == PLACE_KEPT) return PS_OK;
+/* A string competes with that of the entry. PS_TWICE: its row has been folded before. */
+static ps_code entry_take(const kernel_target *t, string_entry *s, bytes x, const row_place *place, uint64_t word) {
+  const aggregate *a = t->a;
+  place_outcome outcome = PLACE_REPLACED;
+  if (a->by) {
+    outcome = rank_compete(&s->place, &s->word, place, word);
+  } else if (a->kernel->placed) {
+    outcome = place_compete(&s->place, place, a->kernel->greatest);
   } else {
-    if (s->place.when && !replaces(k, x, (bytes){entry_data(t->store, s), s->length})) return PS_OK;
+    if (s->place.when && !replaces(a, x, 0, (bytes){entry_data(t->store, s), s->length}, 0)) return PS_OK;
     s->place.when = 1;
   }
-  return entry_copy(t->store, s, x) ? PS_OK : PS_NO_MEMORY;
+  if (outcome == PLACE_TWICE) return PS_TWICE;
+  return outcome == PLACE_KEPT || entry_copy(t->store, s, x) ? PS_OK : PS_NO_MEMORY;
 }
 
 static ps_code entry_fold(const kernel_target *t, const counted_rows *c) {
   string_entry *states = t->states;
+  uint64_t inversion = rank_inversion(t->a);
   assert(c->values);
   for (int64_t i = 0; i < c->n; i++) {
     int64_t at = counted_at(c, i);
     row_place place = place_of(c->block, at);
-    ps_code code = entry_take(t, &states[c->entry[i]], column_bytes(c->values, c->block->row + at), &place);
+    uint64_t word = c->by ? rank_of(c->by[i], t->a->by_type, inversion) : 0;
+    ps_code code = entry_take(t, &states[c->entry[i]], column_bytes(c->values, c->block->row + at), &place, word);
     if (code == PS_TWICE) return place_twice(t, c, i);
     if (code != PS_OK) return code;
   }
@@ -282,225 +245,65 @@ static ps_code entry_fold(const kernel_target *t, const counted_rows *c) {
 }
 
 static bool entry_export(const kernel_output *o) {
-  size_t size = o->a->kernel->entry_size;
+  const string_entry *s = o->states;
   for (int64_t i = 0; i < o->n; i++) {
-    const string_entry *x = sized_in(o->states, size, output_entry(o, i));
+    const string_entry *x = &s[output_entry(o, i)];
     uint8_t *space = out_put_space_at(o->rows, o->to, i, x->length);
     if (!space || (!x->place.when && !out_put_null_at(o->rows, o->to, i))) return false;
     if (x->length) memcpy(space, entry_data(o->store, x), (size_t)x->length);
   }
-  if (o->a->by && !rank_export(o, size, sizeof(string_entry), o->to + 1)) return false;
-  return !o->a->kernel->placed || place_export(o, size, o->to + o->a->kernel->columns - 3);
+  return !o->a->kernel->placed || place_export(o, offsetof(string_entry, word));
 }
 
 static ps_code entry_import(const kernel_target *t, const kernel_input *in) {
   string_entry *states = t->states;
   const column *c = &in->b->columns[in->from];
-  bool placed = t->a->kernel->placed;
   for (int64_t i = 0, row = in->row; i < in->n; i++, row++) {
     if (column_is_null(c, row)) continue;
-    row_place place = placed ? place_in(in, in->from + 1, row) : (row_place){0};
-    ps_code code = entry_take(t, &states[in->entry[i]], column_bytes(c, row), &place);
+    row_place place = t->a->kernel->placed ? place_in(t->a, in, row) : (row_place){0};
+    uint64_t word = t->a->by ? rank_in(t->a, in, row) : 0;
+    ps_code code = entry_take(t, &states[in->entry[i]], column_bytes(c, row), &place, word);
     if (code == PS_TWICE) return place_twice_in(t, in, row);
     if (code != PS_OK) return code;
   }
   return PS_OK;
 }
 
-static void entry_gather(const kernel_store *store, const void *states, int64_t n, const uint32_t *place,
-                         void *partials) {
-  const string_entry *s = states;
+static void entry_gather(const kernel_output *from, const uint32_t *place, void *partials) {
+  const string_entry *s = from->states;
   string_partial *to = partials;
-  for (int64_t e = 0; e < n; e++) {
-    to[place ? place[e] : e] = (string_partial){s[e].place.when, 0, entry_data(store, &s[e]), s[e].length};
-  }
-}
-
-static inline void keep(const kernel_store *from, kernel_store *to, void *states, size_t size, int64_t n) {
-  for (int64_t e = 0; e < n; e++) {
-    string_entry *s = sized_at(states, size, e);
-    if (s->length) memcpy(to->strings + to->length, entry_data(from, s), (size_t)s->length);
-    s->at = to->length;
-    to->length += s->capacity;
-    to->in_use += s->capacity;
+  for (int64_t e = 0; e < from->n; e++) {
+    const uint8_t *data = entry_data(from->store, &s[e]);
+    to[place ? place[e] : e] = (string_partial){{s[e].place.when, 0}, data, s[e].length, s[e].word};
   }
 }
 
 static void entries_keep(const kernel_store *from, kernel_store *to, void *states, int64_t n) {
-  keep(from, to, states, sizeof(string_entry), n);
-}
-
-/* ---- arg_min, arg_max: windows ---- */
-
-typedef struct {
-  string_state string;
-  uint64_t word;
-} arg_state;
-
-static bool arg_add(const aggregate *a, void *state, const column *c, int64_t row) {
-  arg_state *s = state;
-  uint64_t word = rank_of_row(a, c, row);
-  if (s->string.any && word >= s->word) return true;
-  if (!string_set(&s->string, column_bytes(c, row))) return false;
-  s->word = word;
-  return true;
-}
-
-static bool arg_write(const aggregate *a, const void *state, byte_buffer *to) {
-  const arg_state *s = state;
-  return string_write(a, &s->string, to) && rank_write(a, s->word, s->string.any, to);
-}
-
-static void arg_read(const aggregate *a, void *state, state_reader *from) {
-  arg_state *s = state;
-  string_read(a, &s->string, from);
-  s->word = rank_read(a, s->string.any, from);
-}
-
-/* ---- slices ---- */
-
-typedef struct {
-  string_partial string;
-  uint64_t word;
-} arg_partial;
-
-static inline rank arg_rank(const arg_partial *s) { return (rank){s->word, s->string.when, s->string.input}; }
-
-static inline bool arg_better(const arg_partial *a, const arg_partial *b) {
-  return rank_better(arg_rank(a), arg_rank(b));
-}
-
-BETTER_OF(arg, arg_partial)
-STACKED(arg, arg_partial)
-
-static ps_code arg_fold(const kernel_target *t, const counted_rows *c) {
-  arg_partial *states = t->states;
-  const row_block *k = c->block;
-  uint64_t flip = rank_flip(t->a);
-  assert(c->values && c->by);
-  for (int64_t i = 0; i < c->n; i++) {
-    int64_t at = counted_at(c, i);
-    arg_partial *s = &states[c->entry[i]];
-    uint64_t word = rank_of(c->by[i], t->a->by_type, flip);
-    if (s->string.when && word >= s->word) continue;
-    bytes x = column_bytes(c->values, k->row + at);
-    *s = (arg_partial){{(uint64_t)k->ts[at] + 1, k->input, x.data, x.length}, word};
-  }
-  return PS_OK;
-}
-
-static bool arg_settle(void *partials, string_copy *copies, const row_entries *rows) {
-  return settle(partials, sizeof(arg_partial), copies, rows);
-}
-
-static int64_t arg_length(const void *partials, int64_t n) { return length(partials, sizeof(arg_partial), n); }
-
-static uint8_t *arg_pack(void *partials, int64_t n, uint8_t *to) { return pack(partials, sizeof(arg_partial), n, to); }
-
-static ps_code arg_finish_many(const partial_results *r) {
-  for (int64_t i = 0; i < r->keys->n; i++) {
-    if (!put_total(r, i, &arg_total(r->t, r->keys->keys[i])->string)) return PS_NO_MEMORY;
-  }
-  return PS_OK;
-}
-
-static void arg_save(const aggregate *a, const partial_totals *t, uint32_t k, int64_t rows, partial_place until,
-                     void *state) {
-  (void)rows;
-  arg_state *s = state;
-  const arg_partial *from = arg_total(t, k);
-  save_total(a, &from->string, until, &s->string);
-  if (s->string.any) s->word = from->word;
-}
-
-static void arg_load(const aggregate *a, const void *state, partial_place place, void *partial) {
-  arg_partial *to = partial;
-  string_load(a, state, place, &to->string);
-  to->word = ((const arg_state *)state)->word;
-}
-
-/* ---- folds: the string, or null, the second column's value, and the place ---- */
-
-typedef struct {
-  string_entry string;
-  uint64_t word;
-} arg_entry;
-
-_Static_assert(offsetof(arg_entry, word) == sizeof(string_entry), "entry_export relies on it");
-
-/* The string of a row that was found to win or not; PS_TWICE: the row was there. */
-static ps_code arg_take(const kernel_target *t, arg_entry *s, uint64_t word, bytes x, const row_place *place) {
-  place_outcome outcome = rank_compete(&s->string.place, &s->word, place, word);
-  if (outcome == PLACE_TWICE) return PS_TWICE;
-  return outcome == PLACE_KEPT || entry_copy(t->store, &s->string, x) ? PS_OK : PS_NO_MEMORY;
-}
-
-static ps_code arg_fold_entries(const kernel_target *t, const counted_rows *c) {
-  arg_entry *states = t->states;
-  uint64_t flip = rank_flip(t->a);
-  assert(c->values && c->by);
-  for (int64_t i = 0; i < c->n; i++) {
-    int64_t at = counted_at(c, i);
-    row_place place = place_of(c->block, at);
-    uint64_t word = rank_of(c->by[i], t->a->by_type, flip);
-    ps_code code = arg_take(t, &states[c->entry[i]], word, column_bytes(c->values, c->block->row + at), &place);
-    if (code == PS_TWICE) return place_twice(t, c, i);
-    if (code != PS_OK) return code;
-  }
-  return PS_OK;
-}
-
-static ps_code arg_import(const kernel_target *t, const kernel_input *in) {
-  arg_entry *states = t->states;
-  const column *c = &in->b->columns[in->from];
-  for (int64_t i = 0, row = in->row; i < in->n; i++, row++) {
-    if (column_is_null(c, row)) continue;
-    row_place place = place_in(in, in->from + 2, row);
-    ps_code code = arg_take(t, &states[in->entry[i]], rank_in(t->a, in, row), column_bytes(c, row), &place);
-    if (code == PS_TWICE) return place_twice_in(t, in, row);
-    if (code != PS_OK) return code;
-  }
-  return PS_OK;
-}
-
-static void arg_gather(const kernel_store *store, const void *states, int64_t n, const uint32_t *place,
-                       void *partials) {
-  const arg_entry *s = states;
-  arg_partial *to = partials;
+  string_entry *s = states;
   for (int64_t e = 0; e < n; e++) {
-    const string_entry *x = &s[e].string;
-    to[place ? place[e] : e] = (arg_partial){{x->place.when, 0, entry_data(store, x), x->length}, s[e].word};
+    if (s[e].length) memcpy(to->strings + to->length, entry_data(from, &s[e]), (size_t)s[e].length);
+    s[e].at = to->length;
+    to->length += s[e].capacity;
+    to->in_use += s[e].capacity;
   }
 }
 
-static void arg_keep(const kernel_store *from, kernel_store *to, void *states, int64_t n) {
-  keep(from, to, states, sizeof(arg_entry), n);
-}
+#define STRINGS                                                                                                       \
+  .state_size = sizeof(string_state), .add = string_add, .reserve = string_reserve, .drop = string_drop,              \
+  .finish = kernel_finish, .write = string_write, .read = string_read, .size = sizeof(string_partial),                \
+  .is_bytes = true, .fold = string_fold, .finish_many = string_finish_many, .settle = string_settle,                  \
+  .length = string_length, .flatten = string_flatten, .entry_size = sizeof(string_entry), .fold_entries = entry_fold, \
+  .export = entry_export, .import = entry_import, .gather = entry_gather, .entries_keep = entries_keep
 
-#define EITHER \
-  .reserve = string_reserve, .drop = string_drop, .finish = string_finish, .is_bytes = true, .export = entry_export
-
-#define STRINGS                                                                                                    \
-  EITHER, .state_size = sizeof(string_state), .add = string_add, .write = string_write, .read = string_read,       \
-      .size = sizeof(string_partial), .fold = string_fold, .finish_many = string_finish_many, .save = string_save, \
-      .load = string_load, .settle = string_settle, .length = string_length, .pack = string_pack,                  \
-      .entry_size = sizeof(string_entry), .fold_entries = entry_fold, .check = kernel_check_values,                \
-      .import = entry_import, .gather = entry_gather, .entries_keep = entries_keep
-
-#define EXTREME .combine = string_combine, .columns = 1, .types = {PS_TYPES}
-#define PLACED .placed = true, .columns = 4, .types = {PS_TYPES, PS_I64, PS_I64, PS_I64}
-
-#define ARG                                                                                                            \
-  EITHER, .state_size = sizeof(arg_state), .add = arg_add, .write = arg_write, .read = arg_read,                       \
-      .size = sizeof(arg_partial), .fold = arg_fold, .finish_many = arg_finish_many, .save = arg_save,                 \
-      .load = arg_load, .settle = arg_settle, .length = arg_length, .pack = arg_pack, .entry_size = sizeof(arg_entry), \
-      .fold_entries = arg_fold_entries, .check = rank_check, .import = arg_import, .gather = arg_gather,               \
-      .entries_keep = arg_keep, STACKED_BY(arg), .placed = true, .columns = 5,                                         \
-      .types = {PS_TYPES, PS_TYPES, PS_I64, PS_I64, PS_I64}
+#define EXTREME .combine = string_combine, .columns = 1, .types = {PS_TYPES}, .check = kernel_check_values
+#define PLACED .placed = true, .columns = 4, .types = {PS_TYPES, PS_I64, PS_I64, PS_I64}, .check = kernel_check_values
+#define ARG                                                                                             \
+  STACKED_BY(arg), .placed = true, .columns = 5, .types = {PS_TYPES, PS_TYPES, PS_I64, PS_I64, PS_I64}, \
+      .check = rank_check
 
 const kernel kernel_min_bytes = {STRINGS, STACKED_BY(min), EXTREME};
 const kernel kernel_max_bytes = {STRINGS, STACKED_BY(max), EXTREME, .greatest = true};
 const kernel kernel_first_bytes = {STRINGS, STACKED_BY(first), PLACED};
 const kernel kernel_last_bytes = {STRINGS, NEWEST_BY(last), PLACED, .greatest = true};
-const kernel kernel_arg_min_bytes = {ARG};
-const kernel kernel_arg_max_bytes = {ARG, .greatest = true};
+const kernel kernel_arg_min_bytes = {STRINGS, ARG};
+const kernel kernel_arg_max_bytes = {STRINGS, ARG, .greatest = true};

@@ -104,6 +104,9 @@ static inline void ps_flag_set(ps_flag *f, int value) { atomic_store_explicit(f,
    carries no data that the reader would use. */
 static inline uint64_t held_read(const cell *c) { return CELL_LOAD(c, memory_order_relaxed); }
 
+/* The same for statistics, by any thread. Not a step of any spec. */
+static inline uint64_t held_count(const cell *c) { return CELL_LOAD(c, memory_order_relaxed); }
+
 /* Returns the count before the change. Relaxed: the mark of a waiter and the change of a passer are ordered because
    they change one word; other data is guarded by the mutex. */
 static inline uint64_t held_change(cell *c, int64_t by) { return CELL_ADD(c, (uint64_t)by, memory_order_relaxed); }
@@ -265,6 +268,21 @@ static inline void written_publish(cell *written, const void *node) {
 static inline const void *written_read(const cell *written) {
   return (const void *)(uintptr_t)CELL_LOAD(written, memory_order_acquire);
 }
+
+/* ---- aggregates/shared.h: the words of a window that several threads add to ---- */
+
+/* Returns the word before the change. Relaxed: each word amounts to what was added, in any order, and who reads it all
+   has acquired the adders' positions. Partner: position_publish, position_read. */
+static inline uint64_t word_add(cell *word, uint64_t n) { return CELL_ADD(word, n, memory_order_relaxed); }
+
+/* Relaxed: a stale word makes the swap fail, or the mark be set once more. */
+static inline uint64_t word_read(const cell *word) { return CELL_LOAD(word, memory_order_relaxed); }
+static inline bool word_swap(cell *word, uint64_t held, uint64_t value) {
+  return CELL_SWAP(word, &held, value, memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Relaxed: all that write it write the same. */
+static inline void word_mark(cell *word) { CELL_STORE(word, 1, memory_order_relaxed); }
 
 /* ---- w_hive ---- */
 

@@ -1,27 +1,13 @@
 /* exact_moments.c - see exact_moments.h. */
 #include "base/exact_moments.h"
 
-#include <math.h>
-
 #include "base/exact_ratio.h"
 
-/* ---- adding, combining, subtracting ---- */
-
-/* Allocates what combining or subtracting the other sum may need: its wide part, if it has one or if the narrow sum
-   leaves its range on either side. */
-static bool sum_reserve_for(ps_exact_sum *sum, const ps_exact_sum *other) {
-  int128 total;
-  bool fits = !__builtin_add_overflow(sum->narrow, other->narrow, &total) &&
-              !__builtin_sub_overflow(sum->narrow, other->narrow, &total);
-  if (!sum->wide && (other->wide || !fits)) sum->wide = memory_new(sizeof *sum->wide);
-  return sum->wide || (!other->wide && fits);
-}
+/* ---- adding, combining, subtracting: what can fail comes before the first change ---- */
 
 bool exact_moments_reserve(ps_exact_moments *m, double x) {
   return exact_product_reserve(&m->squares, x, x) && exact_sum_reserve(&m->sum, x);
 }
-
-/* In each of these, what can fail comes before the first change. */
 
 bool exact_moments_add_rare(ps_exact_moments *m, double x) {
   if (!exact_product_reserve(&m->squares, x, x) || !exact_sum_add_rare(&m->sum, x)) return false;
@@ -30,19 +16,11 @@ bool exact_moments_add_rare(ps_exact_moments *m, double x) {
   return true;
 }
 
-bool exact_moments_combine_rare(ps_exact_moments *m, const ps_exact_moments *other) {
+bool exact_moments_combine_rare(ps_exact_moments *m, const ps_exact_moments *other, uint64_t sign) {
   if (!exact_product_reserve_for(&m->squares, &other->squares)) return false;
-  if (!exact_sum_combine(&m->sum, &other->sum)) return false;
-  exact_product_combine(&m->squares, &other->squares);
-  m->sum.n += other->sum.n;
-  return true;
-}
-
-bool exact_moments_subtract_rare(ps_exact_moments *m, const ps_exact_moments *other) {
-  if (!exact_product_reserve_for(&m->squares, &other->squares)) return false;
-  if (!exact_sum_subtract(&m->sum, &other->sum)) return false;
-  exact_product_subtract(&m->squares, &other->squares);
-  m->sum.n -= other->sum.n;
+  if (!exact_sum_combine(&m->sum, &other->sum, sign)) return false;
+  exact_product_combine(&m->squares, &other->squares, sign);
+  m->sum.n += sign ? -other->sum.n : other->sum.n;
   return true;
 }
 
@@ -52,53 +30,44 @@ void exact_moments_clear(ps_exact_moments *m) {
 }
 
 bool exact_pairs_reserve(ps_exact_pairs *p, double x, double y) {
-  return exact_product_reserve(&p->xy, x, y) && exact_sum_reserve(&p->x, x) && exact_sum_reserve(&p->y, y);
+  return exact_product_reserve(&p->x.squares, x, y) && exact_sum_reserve(&p->x.sum, x) && exact_sum_reserve(&p->y, y);
 }
 
 bool exact_pairs_add(ps_exact_pairs *p, double x, double y) {
   if (!exact_pairs_reserve(p, x, y)) return false;
-  exact_sum_add(&p->x, x);
+  exact_sum_add(&p->x.sum, x);
   exact_sum_add(&p->y, y);
-  exact_product_add(&p->xy, x, y);
-  p->x.n++;
+  exact_product_add(&p->x.squares, x, y);
+  p->x.sum.n++;
   return true;
 }
 
-static bool pairs_reserve_for(ps_exact_pairs *p, const ps_exact_pairs *other) {
-  return exact_product_reserve_for(&p->xy, &other->xy) && sum_reserve_for(&p->x, &other->x) &&
-         sum_reserve_for(&p->y, &other->y);
+/* Allocates what combining with the other sum may need: its wide part, if it has one or if the narrow sum leaves its
+   range on either side. */
+static bool sum_reserve_for(ps_exact_sum *sum, const ps_exact_sum *other) {
+  int128 total;
+  bool fits = !__builtin_add_overflow(sum->narrow, other->narrow, &total) &&
+              !__builtin_sub_overflow(sum->narrow, other->narrow, &total);
+  if (!sum->wide && (other->wide || !fits)) sum->wide = memory_new(sizeof *sum->wide);
+  return sum->wide || (!other->wide && fits);
 }
 
-bool exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other) {
-  if (!pairs_reserve_for(p, other)) return false;
-  exact_sum_combine(&p->x, &other->x);
-  exact_sum_combine(&p->y, &other->y);
-  exact_product_combine(&p->xy, &other->xy);
-  p->x.n += other->x.n;
-  return true;
-}
-
-bool exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other) {
-  if (!pairs_reserve_for(p, other)) return false;
-  exact_sum_subtract(&p->x, &other->x);
-  exact_sum_subtract(&p->y, &other->y);
-  exact_product_subtract(&p->xy, &other->xy);
-  p->x.n -= other->x.n;
-  return true;
+bool exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other, uint64_t sign) {
+  if (!sum_reserve_for(&p->y, &other->y) || !exact_moments_combine(&p->x, &other->x, sign)) return false;
+  return exact_sum_combine(&p->y, &other->y, sign);
 }
 
 void exact_pairs_add_i64(ps_exact_pairs *p, int64_t x, int64_t y) {
-  uint64_t sign = (x < 0) == (y < 0) ? 0 : UINT64_MAX;
-  p->x.narrow += x;
+  uint64_t sign = (x < 0) == (y < 0) ? LIMBS_PLUS : LIMBS_MINUS;
+  p->x.sum.narrow += x;
   p->y.narrow += y;
-  p->x.n++;
-  exact_product_add_narrow(&p->xy, exact_parts_i64(x), exact_parts_i64(y), sign);
+  p->x.sum.n++;
+  exact_product_add_narrow(&p->x.squares, exact_parts_i64(x), exact_parts_i64(y), sign);
 }
 
 void exact_pairs_clear(ps_exact_pairs *p) {
-  exact_sum_clear(&p->x);
+  exact_moments_clear(&p->x);
   exact_sum_clear(&p->y);
-  exact_product_clear(&p->xy);
 }
 
 /* ---- the numerator ---- */
@@ -111,8 +80,8 @@ typedef struct {
   bool negative;
 } numerator;
 
-/* to->limb holds sum(x * y), with its sign extended. xy is room for the product of x and y, which have `half` limbs, and
-   zero above it. */
+/* to->limb holds sum(x * y), with its sign extended. xy is room for the product of x and y, which have `half` limbs,
+   and zero above it. */
 __attribute__((always_inline)) static inline void finish_numerator(numerator *to, uint64_t *xy, int limbs, int64_t n,
                                                                    const uint64_t *x, const uint64_t *y, int half,
                                                                    bool opposite) {
@@ -122,11 +91,7 @@ __attribute__((always_inline)) static inline void finish_numerator(numerator *to
   limbs_scale(to->limb, limbs, (uint64_t)n);
   if (negative) limbs_negate(to->limb, limbs);
   limbs_multiply(xy, x, y, half);
-  if (opposite) {
-    limbs_add(to->limb, xy, limbs);
-  } else {
-    limbs_subtract(to->limb, xy, limbs);
-  }
+  limbs_add(to->limb, xy, limbs, opposite ? LIMBS_PLUS : LIMBS_MINUS);
   to->negative = limbs_sign(to->limb, limbs);
   if (to->negative) limbs_negate(to->limb, limbs);
 }
@@ -196,33 +161,22 @@ static uint128 denominator(int64_t n, int64_t ddof) {
   return (uint128)(uint64_t)n * (uint64_t)(n - ddof);
 }
 
-double exact_moments_var(const ps_exact_moments *m, exact_unit unit, int64_t ddof) {
-  numerator a;
-  uint128 d = denominator(m->sum.n, ddof);
+double exact_moments_result(const ps_exact_moments *m, exact_unit unit, int64_t ddof, bool root) {
+  numerator a; /* large: not cleared */
+  a.limbs = EXACT_NARROW_LIMBS;
+  a.exponent = -2 * (int)unit;
   if (__builtin_expect(exact_moments_are_narrow(m), 1)) {
     exact_moments_numerator(m, a.limb);
-    return exact_ratio_round(a.limb, EXACT_NARROW_LIMBS, d, -2 * (int)unit);
+  } else if (!numerator_of(&a, &m->sum, &m->sum, &m->squares, unit)) {
+    return (double)NAN;
   }
-  if (!numerator_of(&a, &m->sum, &m->sum, &m->squares, unit)) return (double)NAN;
-  return exact_ratio_round(a.limb, a.limbs, d, a.exponent);
-}
-
-double exact_moments_std(const ps_exact_moments *m, exact_unit unit, int64_t ddof) {
-  numerator a;
-  uint128 d = denominator(m->sum.n, ddof);
-  if (__builtin_expect(exact_moments_are_narrow(m), 1)) {
-    exact_moments_numerator(m, a.limb);
-    return exact_ratio_root(a.limb, EXACT_NARROW_LIMBS, d, -2 * (int)unit);
-  }
-  if (!numerator_of(&a, &m->sum, &m->sum, &m->squares, unit)) return (double)NAN;
-  return exact_ratio_root(a.limb, a.limbs, d, a.exponent);
+  return exact_ratio(a.limb, a.limbs, denominator(m->sum.n, ddof), a.exponent, root);
 }
 
 double exact_pairs_covar(const ps_exact_pairs *p, exact_unit unit, int64_t ddof) {
   numerator a;
-  uint128 d = denominator(p->x.n, ddof);
-  if (!numerator_of(&a, &p->x, &p->y, &p->xy, unit)) return (double)NAN;
-  double magnitude = exact_ratio_round(a.limb, a.limbs, d, a.exponent);
+  if (!numerator_of(&a, &p->x.sum, &p->y, &p->x.squares, unit)) return (double)NAN;
+  double magnitude = exact_ratio(a.limb, a.limbs, denominator(p->x.sum.n, ddof), a.exponent, false);
   return a.negative ? -magnitude : magnitude;
 }
 
@@ -274,33 +228,19 @@ ps_code ps_exact_moments_add_all(ps_exact_moments *m, const double *values, int6
   return PS_OK;
 }
 
-void ps_exact_moments_add_i64(ps_exact_moments *m, const int64_t *values, int64_t n) {
-  for (int64_t i = 0; i < n; i++) exact_moments_add_i64(m, values[i]);
-}
-
-void ps_exact_moments_add_u64(ps_exact_moments *m, const uint64_t *values, int64_t n) {
-  for (int64_t i = 0; i < n; i++) exact_moments_add_u64(m, values[i]);
+void ps_exact_moments_add_integers(ps_exact_moments *m, const uint64_t *values, int64_t n, int32_t is_unsigned) {
+  for (int64_t i = 0; i < n; i++) exact_moments_add_integer(m, values[i], is_unsigned);
 }
 
 int32_t ps_exact_moments_reserve(ps_exact_moments *m, double x) { return exact_moments_reserve(m, x); }
 
-ps_code ps_exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other) {
-  return exact_moments_combine(m, other) ? PS_OK : PS_NO_MEMORY;
+ps_code ps_exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other, int32_t subtract) {
+  return exact_moments_combine(m, other, subtract ? LIMBS_MINUS : LIMBS_PLUS) ? PS_OK : PS_NO_MEMORY;
 }
 
-ps_code ps_exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other) {
-  return exact_moments_subtract(m, other) ? PS_OK : PS_NO_MEMORY;
-}
-
-ps_code ps_exact_moments_var(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out) {
+ps_code ps_exact_moments_result(const ps_exact_moments *m, int32_t integers, int64_t ddof, int32_t root, double *out) {
   if (m->sum.n <= ddof) return PS_EMPTY;
-  *out = exact_moments_var(m, integers ? EXACT_INTEGERS : EXACT_DOUBLES, ddof);
-  return PS_OK;
-}
-
-ps_code ps_exact_moments_std(const ps_exact_moments *m, int32_t integers, int64_t ddof, double *out) {
-  if (m->sum.n <= ddof) return PS_EMPTY;
-  *out = exact_moments_std(m, integers ? EXACT_INTEGERS : EXACT_DOUBLES, ddof);
+  *out = exact_moments_result(m, integers ? EXACT_INTEGERS : EXACT_DOUBLES, ddof, root);
   return PS_OK;
 }
 
@@ -323,16 +263,12 @@ void ps_exact_pairs_add_i64(ps_exact_pairs *p, const int64_t *x, const int64_t *
   for (int64_t i = 0; i < n; i++) exact_pairs_add_i64(p, x[i], y[i]);
 }
 
-ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other) {
-  return exact_pairs_combine(p, other) ? PS_OK : PS_NO_MEMORY;
-}
-
-ps_code ps_exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other) {
-  return exact_pairs_subtract(p, other) ? PS_OK : PS_NO_MEMORY;
+ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other, int32_t subtract) {
+  return exact_pairs_combine(p, other, subtract ? LIMBS_MINUS : LIMBS_PLUS) ? PS_OK : PS_NO_MEMORY;
 }
 
 ps_code ps_exact_pairs_covar(const ps_exact_pairs *p, int32_t integers, int64_t ddof, double *out) {
-  if (p->x.n <= ddof) return PS_EMPTY;
+  if (p->x.sum.n <= ddof) return PS_EMPTY;
   *out = exact_pairs_covar(p, integers ? EXACT_INTEGERS : EXACT_DOUBLES, ddof);
   return PS_OK;
 }

@@ -2,9 +2,9 @@
  * exact_moments.h - variance and deviation of doubles or integers, and the covariance of pairs: each the double nearest
  * to the exact value, whatever the order.
  *
- * The state is n, the exact sum of the values (exact_sum.h) and the exact sum of their squares (exact_product.h); for pairs
- * the sums of x, y and x * y. Adding, combining and subtracting are exact, so what was subtracted leaves no trace, and
- * there is no cancellation:
+ * The state is n, the exact sum of the values (exact_sum.h) and the exact sum of their squares (exact_product.h); for
+ * pairs the sums of x, y and x * y. Adding, combining and subtracting are exact, so what was subtracted leaves no
+ * trace, and there is no cancellation:
  *
  *   variance     (n * sum(x * x) - sum(x)^2) / (n * (n - ddof))
  *   covariance   (n * sum(x * y) - sum(x) * sum(y)) / (n * (n - ddof))
@@ -17,23 +17,23 @@
  *                         wide: 67 limbs times n are 68; the product of two sums of 35 limbs is 70
  *   denominator           n * (n - ddof) < 2^124
  *
- * There are fewer than 2^62 values (EXACT_PRODUCT_MAX_BITS). A NaN or an infinity among them gives NaN, and so does every
- * result until all of these have been subtracted. One thread at a time.
+ * There are fewer than 2^62 values (EXACT_PRODUCT_MAX_BITS). A NaN or an infinity among them gives NaN, and so does
+ * every result until all of these have been subtracted. One thread at a time.
  */
 #pragma once
 
 #include "base/exact_product.h"
 
-/* Layout, for those who save it: n, the narrow sum and its wide part (exact_sum.h); the five words of the products and their
-   wide part (exact_product.h). All zero bytes is an empty state. */
+/* Layout, for those who save it: n, the narrow sum and its wide part (exact_sum.h); the five words of the products and
+   their wide part (exact_product.h). All zero bytes is an empty state. */
 struct ps_exact_moments {
   ps_exact_sum sum; /* with n */
   exact_product squares;
 };
 
 struct ps_exact_pairs {
-  ps_exact_sum x, y; /* x with n; y.n stays 0 */
-  exact_product xy;
+  ps_exact_moments x; /* n, the sum of x, and the products x * y in place of squares */
+  ps_exact_sum y;     /* y.n stays 0 */
 };
 
 _Static_assert(sizeof(struct ps_exact_moments) == 80, "ten words: there is one for each key of a slice");
@@ -50,13 +50,12 @@ typedef enum { EXACT_INTEGERS = 0, EXACT_DOUBLES = EXACT_SUM_NARROW_UNIT } exact
 
 /* All that give a bool: false when out of memory; the state is then as it was. */
 bool exact_moments_add_rare(ps_exact_moments *m, double x); /* whatever the value */
-bool exact_moments_combine_rare(ps_exact_moments *m, const ps_exact_moments *other);
-bool exact_moments_subtract_rare(ps_exact_moments *m, const ps_exact_moments *other); /* takes back a combine */
+bool exact_moments_combine_rare(ps_exact_moments *m, const ps_exact_moments *other, uint64_t sign);
 /* Allocates what adding x needs, so that exact_moments_add(m, x) cannot fail. */
 bool exact_moments_reserve(ps_exact_moments *m, double x);
 
-/* The common case in line, because it is an inner loop: values below 2^35, for which one multiplication makes units of the
-   narrow sum of m. False: it is another, nothing changed. */
+/* The common case in line, because it is an inner loop: values below 2^35, for which one multiplication makes units of
+   the narrow sum of m. False: it is another, nothing changed. */
 static inline bool exact_moments_add_narrow(ps_exact_moments *m, uint64_t bits) {
   int128 total;
   exact_parts parts = exact_parts_of(bits);
@@ -66,49 +65,33 @@ static inline bool exact_moments_add_narrow(ps_exact_moments *m, uint64_t bits) 
   if (__builtin_expect(__builtin_add_overflow(m->sum.narrow, units, &total), 0)) return false;
   m->sum.narrow = total;
   m->sum.n++;
-  exact_product_add_narrow(&m->squares, parts, parts, 0);
+  exact_product_add_narrow(&m->squares, parts, parts, LIMBS_PLUS);
   return true;
 }
 
 static inline bool exact_moments_add(ps_exact_moments *m, double x) {
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return __builtin_expect(exact_moments_add_narrow(m, bits), 1) || exact_moments_add_rare(m, x);
+  return __builtin_expect(exact_moments_add_narrow(m, double_bits(x)), 1) || exact_moments_add_rare(m, x);
 }
 
 /* Integers: |sum| <= 2^64 * 2^62 fits, and nothing is ever allocated. */
-static inline void exact_moments_add_u64(ps_exact_moments *m, uint64_t x) {
-  m->sum.narrow += x;
+static inline void exact_moments_add_integer(ps_exact_moments *m, uint64_t bits, bool is_unsigned) {
+  exact_parts parts = is_unsigned ? (exact_parts){bits, 0} : exact_parts_i64((int64_t)bits);
+  m->sum.narrow += is_unsigned ? (int128)bits : (int128)(int64_t)bits;
   m->sum.n++;
-  exact_product_add_narrow(&m->squares, (exact_parts){x, 0}, (exact_parts){x, 0}, 0);
-}
-
-static inline void exact_moments_add_i64(ps_exact_moments *m, int64_t x) {
-  exact_parts parts = exact_parts_i64(x);
-  m->sum.narrow += x;
-  m->sum.n++;
-  exact_product_add_narrow(&m->squares, parts, parts, 0);
+  exact_product_add_narrow(&m->squares, parts, parts, LIMBS_PLUS);
 }
 
 static inline bool exact_moments_are_narrow(const ps_exact_moments *m) { return !m->sum.wide && !m->squares.wide; }
 
-static inline bool exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other) {
+/* Adds the other state (LIMBS_PLUS), or undoes that (LIMBS_MINUS): a constant where it is called. */
+static inline bool exact_moments_combine(ps_exact_moments *m, const ps_exact_moments *other, uint64_t sign) {
   int128 total;
-  bool over = __builtin_add_overflow(m->sum.narrow, other->sum.narrow, &total);
-  if (__builtin_expect(over || !exact_moments_are_narrow(other), 0)) return exact_moments_combine_rare(m, other);
+  bool over = sign ? __builtin_sub_overflow(m->sum.narrow, other->sum.narrow, &total)
+                   : __builtin_add_overflow(m->sum.narrow, other->sum.narrow, &total);
+  if (__builtin_expect(over || !exact_moments_are_narrow(other), 0)) return exact_moments_combine_rare(m, other, sign);
   m->sum.narrow = total;
-  m->sum.n += other->sum.n;
-  limbs_add(m->squares.word, other->squares.word, EXACT_PRODUCT_WORDS);
-  return true;
-}
-
-static inline bool exact_moments_subtract(ps_exact_moments *m, const ps_exact_moments *other) {
-  int128 total;
-  bool over = __builtin_sub_overflow(m->sum.narrow, other->sum.narrow, &total);
-  if (__builtin_expect(over || !exact_moments_are_narrow(other), 0)) return exact_moments_subtract_rare(m, other);
-  m->sum.narrow = total;
-  m->sum.n -= other->sum.n;
-  limbs_subtract(m->squares.word, other->squares.word, EXACT_PRODUCT_WORDS);
+  m->sum.n += sign ? -other->sum.n : other->sum.n;
+  limbs_add(m->squares.word, other->squares.word, EXACT_PRODUCT_WORDS, sign);
   return true;
 }
 
@@ -126,24 +109,22 @@ static inline void exact_moments_numerator(const ps_exact_moments *m, uint64_t t
   memcpy(to, m->squares.word, sizeof m->squares.word);
   to[EXACT_PRODUCT_WORDS] = 0;
   limbs_scale(to, EXACT_NARROW_LIMBS, (uint64_t)m->sum.n);
-  limbs_subtract(to, square, EXACT_NARROW_LIMBS);
+  limbs_add(to, square, EXACT_NARROW_LIMBS, LIMBS_MINUS);
 }
 
-/* 0 <= ddof < n; with fewer values there is no result. */
-double exact_moments_var(const ps_exact_moments *m, exact_unit unit, int64_t ddof);
-double exact_moments_std(const ps_exact_moments *m, exact_unit unit, int64_t ddof);
+/* The variance or its root, the deviation; 0 <= ddof < n: with fewer values there is no result. */
+double exact_moments_result(const ps_exact_moments *m, exact_unit unit, int64_t ddof, bool root);
 
 void exact_moments_clear(ps_exact_moments *m); /* frees what it holds; it is empty again */
 
-/* Whether n values can have led to the state, as far as results depend on it: of one that came as bytes. What is combined
-   from possible states is possible. */
+/* Whether n values can have led to the state, as far as results depend on it: of one that came as bytes. What is
+   combined from possible states is possible. */
 bool exact_moments_possible(const ps_exact_moments *m, exact_unit unit);
 
 /* The same for pairs. */
 bool exact_pairs_add(ps_exact_pairs *p, double x, double y);
 bool exact_pairs_reserve(ps_exact_pairs *p, double x, double y);
-bool exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other);
-bool exact_pairs_subtract(ps_exact_pairs *p, const ps_exact_pairs *other);
+bool exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other, uint64_t sign);
 void exact_pairs_add_i64(ps_exact_pairs *p, int64_t x, int64_t y);
 double exact_pairs_covar(const ps_exact_pairs *p, exact_unit unit, int64_t ddof);
 void exact_pairs_clear(ps_exact_pairs *p);

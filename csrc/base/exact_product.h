@@ -1,5 +1,6 @@
 /*
- * exact_product.h - the exact sum of products x * y of doubles or of integers, whatever the order; of squares, with y = x.
+ * exact_product.h - the exact sum of products x * y of doubles or of integers, whatever the order; of squares, with y =
+ * x.
  *
  * The sum is an integer that counts a small enough unit, as in exact_sum.h, in two parts:
  *
@@ -9,9 +10,9 @@
  *
  *   value = narrow * 2^-160 + wide * 2^-2148, both in two's complement
  *
- * Neither part can overflow: 2^62 products of the largest values fit (below). So adding takes no check, and nothing moves
- * from one part to the other: each is the sum of its own products, in whatever order they were added, combined and
- * subtracted.
+ * Neither part can overflow: 2^62 products of the largest values fit (below). So adding takes no check, and nothing
+ * moves from one part to the other: each is the sum of its own products, in whatever order they were added, combined
+ * and subtracted.
  *
  * Products of integers count units of 1 in the narrow part alone: |x|, |y| <= 2^64.
  *
@@ -45,12 +46,8 @@ typedef struct {
   exact_product_wide *wide;           /* NULL while not needed; all zero bytes is an empty sum */
 } exact_product;
 
-/* |x| as m * 2^shift units of the narrow sum; shift > EXACT_SUM_SHIFT_MAX: it is not within the narrow range. Zero is, and
+/* A double in units of the narrow sum; shift > EXACT_SUM_SHIFT_MAX: it is not within the narrow range. Zero is, and
    takes no branch: zeros among other values are hard to predict. */
-typedef struct {
-  uint64_t m, shift;
-} exact_parts;
-
 static inline exact_parts exact_parts_of(uint64_t bits) {
   uint64_t some_bit = bits << 1 != 0;
   uint64_t m = (bits & ((UINT64_C(1) << 52) - 1)) | some_bit << 52;
@@ -63,7 +60,7 @@ static inline exact_parts exact_parts_i64(int64_t x) { return (exact_parts){x < 
 
 static inline bool exact_parts_narrow(exact_parts x) { return x.shift <= EXACT_SUM_SHIFT_MAX; }
 
-/* Adds the product of two magnitudes, or subtracts it if all bits of `sign` are set. */
+/* Adds the product of two magnitudes, or subtracts it. */
 static inline void exact_product_add_narrow(exact_product *p, exact_parts x, exact_parts y, uint64_t sign) {
   limbs_add_term(p->word, EXACT_PRODUCT_WORDS, (uint128)x.m * y.m, x.shift + y.shift, sign);
 }
@@ -74,8 +71,7 @@ bool exact_product_reserve_for(exact_product *p, const exact_product *other);
 
 /* After that, these cannot fail. */
 void exact_product_add(exact_product *p, double x, double y);
-void exact_product_combine(exact_product *p, const exact_product *other);
-void exact_product_subtract(exact_product *p, const exact_product *other); /* takes back a combine */
+void exact_product_combine(exact_product *p, const exact_product *other, uint64_t sign); /* LIMBS_MINUS: undoes it */
 
 /* The whole sum in units of 2^-2148, signed. */
 void exact_product_limbs(const exact_product *p, uint64_t limb[EXACT_PRODUCT_LIMBS]);

@@ -26,8 +26,8 @@ static double rounded(uint64_t m, bool rest, int exponent) {
 
 /* ---- division ---- */
 
-/* One digit of a quotient by the normalized d, as in long division: *rest < d becomes the rest of (*rest, next) / d. The
-   first guess divides by the upper half of d, and is too large by 2 at most. */
+/* One digit of a quotient by the normalized d, as in long division: *rest < d becomes the rest of (*rest, next) / d.
+   The first guess divides by the upper half of d, and is too large by 2 at most. */
 static uint64_t digit(uint128 *rest, uint64_t next, uint128 d) {
   uint64_t d_high = (uint64_t)(d >> 64), d_low = (uint64_t)d, high = (uint64_t)(*rest >> 64);
   uint64_t q = high >= d_high ? UINT64_MAX : (uint64_t)(*rest / d_high);
@@ -75,27 +75,6 @@ static int zeros(uint128 d) {
   return high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)d);
 }
 
-/* ---- results ---- */
-
-__attribute__((noinline)) static double long_round(const uint64_t *a, int n, int top, uint128 d, int exponent) {
-  int scale = zeros(d);
-  head h = head_of(a, n, top);
-  uint128 rest = (uint128)h.limb[3] << 64 | h.limb[2];
-  uint64_t q = digit(&rest, h.limb[1], d << scale);
-  return rounded(q, rest || h.limb[0] || h.rest, exponent + h.shift + scale + 64);
-}
-
-double exact_ratio_round(const uint64_t *a, int n, uint128 d, int exponent) {
-  int top = limbs_top(a, n);
-  double x;
-  if (top < 0) return 0;
-  if (exact_quick_fits(top, d, exponent) && exact_quick_round(exact_quick_of(a, top, (uint64_t)d, exponent), &x))
-    return x;
-  return long_round(a, n, top, d, exponent);
-}
-
-/* ---- the square root ---- */
-
 /* floor(sqrt(v)), v between 2^123 and 2^126: a root of the upper half in doubles, off by 2^12 at most; one step of
    Newton's method, off by less than 1 before it is cut; and what the cut did. */
 static uint64_t integer_root(uint128 v) {
@@ -107,13 +86,17 @@ static uint64_t integer_root(uint128 v) {
   return r;
 }
 
-__attribute__((noinline)) static double long_root(const uint64_t *a, int n, int top, uint128 d, int exponent) {
+/* ---- results ---- */
+
+__attribute__((noinline)) static double long_ratio(const uint64_t *a, int n, int top, uint128 d, int exponent,
+                                                   bool root) {
   int scale = zeros(d);
   head h = head_of(a, n, top);
   uint128 rest = (uint128)h.limb[3] << 64 | h.limb[2];
-  uint64_t high = digit(&rest, h.limb[1], d << scale), low = digit(&rest, h.limb[0], d << scale);
-  uint128 q = (uint128)high << 64 | low;
+  uint64_t high = digit(&rest, h.limb[1], d << scale);
   exponent += h.shift + scale;
+  if (!root) return rounded(high, rest || h.limb[0] || h.rest, exponent + 64);
+  uint128 q = (uint128)high << 64 | digit(&rest, h.limb[0], d << scale);
   int shift = 2 + (exponent & 1);
   uint128 v = q >> shift;
   uint64_t r = integer_root(v);
@@ -121,16 +104,17 @@ __attribute__((noinline)) static double long_root(const uint64_t *a, int n, int 
   return rounded(r, more, (exponent + shift) / 2);
 }
 
-double exact_ratio_root(const uint64_t *a, int n, uint128 d, int exponent) {
+double exact_ratio(const uint64_t *a, int n, uint128 d, int exponent, bool root) {
   int top = limbs_top(a, n);
   double x;
   if (top < 0) return 0;
-  if (exact_quick_fits(top, d, exponent) && exact_quick_root(exact_quick_of(a, top, (uint64_t)d, exponent), &x))
-    return x;
-  return long_root(a, n, top, d, exponent);
+  if (exact_quick_fits(top, d, exponent)) {
+    exact_quick quick = exact_quick_of(a, top, (uint64_t)d, exponent);
+    if (root ? exact_quick_root(quick, &x) : exact_quick_round(quick, &x)) return x;
+  }
+  return long_ratio(a, n, top, d, exponent, root);
 }
 
-double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t d[2], int32_t exponent, int32_t of_root) {
-  uint128 divisor = (uint128)d[1] << 64 | d[0];
-  return of_root ? exact_ratio_root(a, n, divisor, exponent) : exact_ratio_round(a, n, divisor, exponent);
+double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t d[2], int32_t exponent, int32_t root) {
+  return exact_ratio(a, n, (uint128)d[1] << 64 | d[0], exponent, root);
 }

@@ -1,10 +1,10 @@
 /*
  * exact_ratio.h - the double nearest to a / d * 2^exponent, and to its square root, for integers a of many limbs and d.
  *
- * Of a the highest 255 bits are taken, and of the others whether there are any: a rest. They are divided by d shifted to
- * 128 bits, so the quotient has 127 or 128 bits, and again a rest. A double keeps 53 bits of the result, or fewer; of what
- * is below them it matters only whether it is more than a half, exactly a half or less. Two bits more and whether there
- * is a rest decide that, and there are at least nine more:
+ * Of a the highest 255 bits are taken, and of the others whether there are any: a rest. They are divided by d shifted
+ * to 128 bits, so the quotient has 127 or 128 bits, and again a rest. A double keeps 53 bits of the result, or fewer;
+ * of what is below them it matters only whether it is more than a half, exactly a half or less. Two bits more and
+ * whether there is a rest decide that, and there are at least nine more:
  *
  *   the quotient   its upper 63 or 64 bits; a rest is what was left at any step
  *   the root       of the quotient shifted by 2 or 3 bits, so that its exponent is even: the integer root has 62 or 63
@@ -19,15 +19,13 @@
 #include "base/limbs.h"
 #include "base/value.h"
 
-/* d > 0; a has n limbs and no sign. */
-double exact_ratio_round(const uint64_t *a, int n, uint128 d, int exponent);
-double exact_ratio_root(const uint64_t *a, int n, uint128 d, int exponent);
+/* The quotient or its root; d > 0, a has n limbs and no sign. */
+double exact_ratio(const uint64_t *a, int n, uint128 d, int exponent, bool root);
 
-/* ---- The quick way, which these functions try first; in line for those who have many ratios.
+/* ---- The quick way, which exact_ratio tries first; in line for those who have many ratios.
 
    Quotient and root are almost always decided by a few operations on doubles and 128-bit integers, whose result is known up
-   to an error far below a half: if both ends of what it may be round to the same double, that is it. Else the functions
-   above decide.
+   to an error far below a half: if both ends of what it may be round to the same double, that is it. Else exact_ratio decides.
 
    t is the highest 114 bits of a, d is shifted to 53 bits, so q = t / d is between 2^60 and 2^62. A guess from doubles is
    off by 2^12 at most, so t - guess * d is exact and below 2^66: divided by d, in doubles, it is what the guess is short
@@ -77,8 +75,8 @@ static inline bool exact_quick_round(exact_quick x, double *out) {
   return double_bits(one) == double_bits(other);
 }
 
-/* The root of the guess in doubles, shifted by 22 bits, is an integer r between 2^52 and 2^54, off by 2^4 at most. One step
-   of Newton's method gives what it is short of, within 2^-44; the differences in it are exact and below 2^58. */
+/* The root of the guess in doubles, shifted by 22 bits, is an integer r between 2^52 and 2^54, off by 2^4 at most. One
+   step of Newton's method gives what it is short of, within 2^-44; the differences in it are exact and below 2^58. */
 static inline bool exact_quick_root(exact_quick x, double *out) {
   exact_quotient q = exact_quick_divide(x);
   int odd = x.exponent & 1;

@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "base/value.h"
 
 #define EXACT_SUM_LIMBS 35
 
@@ -40,10 +40,21 @@ _Static_assert(EXACT_SUM_LIMBS * 64 >= 1074 + 1024 + 63 + 1, "a sum of 2^63 doub
 
 /* All of these return false when out of memory; the sum is then unchanged. */
 bool exact_sum_add_rare(ps_exact_sum *sum, double x); /* for any value */
-bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other);
+/* Adds the other sum (LIMBS_PLUS), or undoes that (LIMBS_MINUS); not their `n`. */
+bool exact_sum_combine(ps_exact_sum *sum, const ps_exact_sum *other, uint64_t sign);
 /* Allocates what exact_sum_add(sum, x) needs, so that it cannot fail; the value of the sum does not change. */
 bool exact_sum_reserve(ps_exact_sum *sum, double x);
-bool exact_sum_subtract(ps_exact_sum *sum, const ps_exact_sum *other); /* undoes a combine */
+
+/* |x| as m * 2^shift of some unit. */
+typedef struct {
+  uint64_t m, shift;
+} exact_parts;
+
+/* Of a finite double, in units of 2^-1074. */
+static inline exact_parts exact_parts_wide(uint64_t bits) {
+  uint64_t exponent = bits >> 52 & 0x7ff, fraction = bits & ((UINT64_C(1) << 52) - 1);
+  return exponent ? (exact_parts){fraction | UINT64_C(1) << 52, exponent - 1} : (exact_parts){fraction, 0};
+}
 
 /* A normal double in the narrow range, in units of the narrow sum. False: it is not, and *units is undefined. Shifts
    the mantissa by multiplications, because processors are slow in shifting 128 bits by a variable number: one factor
@@ -67,9 +78,7 @@ static inline bool exact_sum_add_narrow(ps_exact_sum *sum, uint64_t bits) {
 }
 
 static inline bool exact_sum_add(ps_exact_sum *sum, double x) {
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return __builtin_expect(exact_sum_add_narrow(sum, bits), 1) || exact_sum_add_rare(sum, x);
+  return __builtin_expect(exact_sum_add_narrow(sum, double_bits(x)), 1) || exact_sum_add_rare(sum, x);
 }
 
 /* Rounds a narrow sum of 67 to 116 bits: once, in the addition of its halves, which are exact doubles. 53 bits of the
@@ -93,9 +102,7 @@ static inline double exact_sum_narrow_round(int128 narrow) {
   int shift = __builtin_clzll(high); /* 0: only for the lowest number of all */
   uint64_t top = high << shift | low >> 1 >> (63 - shift), below = low << shift;
   double x = (double)(int64_t)(top >> 1 | (top & 1) | (below != 0));
-  uint64_t scale = (uint64_t)(1023 + 65 - shift - EXACT_SUM_NARROW_UNIT) << 52;
-  double unit;
-  memcpy(&unit, &scale, sizeof unit);
+  double unit = bits_double((uint64_t)(1023 + 65 - shift - EXACT_SUM_NARROW_UNIT) << 52);
   return narrow < 0 ? -x * unit : x * unit;
 }
 
@@ -113,9 +120,7 @@ static inline double exact_mean(int128 sum, int64_t n, int unit) {
   uint64_t divisor = (uint64_t)n << scale, quotient = (uint64_t)(dividend / divisor);
   bool rest = (uint64_t)dividend != quotient * divisor; /* the remainder is below 2^64 */
   double x = (double)(int64_t)(quotient >> 1 | (quotient & 1) | rest);
-  uint64_t power = (uint64_t)(1023 + 2 + scale - zeros + unit) << 52;
-  double factor;
-  memcpy(&factor, &power, sizeof factor);
+  double factor = bits_double((uint64_t)(1023 + 2 + scale - zeros + unit) << 52);
   return sum < 0 ? -x * factor : x * factor;
 }
 

@@ -1,7 +1,8 @@
 /*
  * limbs.h - integers of many 64-bit limbs, least significant first: naturals, or two's complement where it says signed.
  *
- * All loops run over the given number of limbs; a carry out of the last one is lost, so the caller chooses enough of them.
+ * All loops run over the given number of limbs; a carry out of the last one is lost, so the caller chooses enough of
+ * them.
  */
 #pragma once
 
@@ -20,16 +21,14 @@ static inline uint64_t limbs_step(uint64_t a, uint64_t b, unsigned char *carry) 
 #endif
 }
 
-/* a += b, which has as many limbs. */
-static inline void limbs_add(uint64_t *a, const uint64_t *b, int n) {
-  unsigned char carry = 0;
-  for (int i = 0; i < n; i++) a[i] = limbs_step(a[i], b[i], &carry);
-}
+/* Whether something is added or subtracted, as a mask: -z is ~z + 1. */
+#define LIMBS_PLUS UINT64_C(0)
+#define LIMBS_MINUS UINT64_MAX
 
-/* a -= b. */
-static inline void limbs_subtract(uint64_t *a, const uint64_t *b, int n) {
-  unsigned char carry = 1; /* -z is ~z + 1 */
-  for (int i = 0; i < n; i++) a[i] = limbs_step(a[i], ~b[i], &carry);
+/* a += b, or -= b, which has as many limbs. */
+static inline void limbs_add(uint64_t *a, const uint64_t *b, int n, uint64_t sign) {
+  unsigned char carry = sign & 1;
+  for (int i = 0; i < n; i++) a[i] = limbs_step(a[i], b[i] ^ sign, &carry);
 }
 
 /* a = -a, signed. */
@@ -76,18 +75,18 @@ static inline int limbs_top(const uint64_t *a, int n) {
   return -1;
 }
 
-/* a += 1, or -= 1 if all bits of `sign` are set. */
+/* a += 1, or -= 1. */
 void limbs_carry(uint64_t *a, int n, uint64_t sign);
 
-/* a += term << pos, or -= it if all bits of `sign` are set: a signed sum takes a term. The shifted term has three limbs,
-   which must lie within a. It is shifted by a multiplication, because processors are slow in shifting 128 bits by a
-   variable number. What is above these limbs changes once in many additions. */
+/* a += term << pos, or -= it. The shifted term has three limbs, which must lie within a. It is shifted by a
+   multiplication, because processors are slow in shifting 128 bits by a variable number. The limbs above these three
+   change once in many additions. */
 static inline void limbs_add_term(uint64_t *a, int n, uint128 term, uint64_t pos, uint64_t sign) {
   uint64_t factor = UINT64_C(1) << (pos & 63), *at = a + (pos >> 6);
   uint128 low = (uint128)(uint64_t)term * factor, high = (uint128)(uint64_t)(term >> 64) * factor;
   uint64_t zero = (uint64_t)low ^ sign, one = ((uint64_t)(low >> 64) | (uint64_t)high) ^ sign,
            two = (uint64_t)(high >> 64) ^ sign;
-  unsigned char carry = sign & 1; /* -z is ~z + 1 */
+  unsigned char carry = sign & 1;
   at[0] = limbs_step(at[0], zero, &carry);
   at[1] = limbs_step(at[1], one, &carry);
   at[2] = limbs_step(at[2], two, &carry);

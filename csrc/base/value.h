@@ -28,6 +28,9 @@ static inline uint64_t double_bits(double x) {
   return bits;
 }
 
+/* Zero, of either sign. */
+static inline bool bits_are_zero(uint64_t bits) { return bits << 1 == 0; }
+
 /* Maps every NaN to one, so that no result shows which of them was first. */
 static inline uint64_t value_canonical(uint64_t bits, ps_type type) {
   return type_is_float(type) && isnan(bits_double(bits)) ? VALUE_NAN : bits;

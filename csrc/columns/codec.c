@@ -39,18 +39,50 @@ static void narrow(uint8_t *to, const uint64_t *x, int64_t n, uint64_t least, in
   }
 }
 
-bool codec_put_words(codec_bytes *to, const uint64_t *x, int64_t n) {
+/* Words with what they share: how wide they are above their minimum. */
+typedef struct {
+  const uint64_t *x;
+  uint64_t least;
+  int64_t width;
+} words;
+
+static words words_of(const uint64_t *x, int64_t n) {
   uint64_t least = UINT64_MAX, most = 0;
   for (int64_t i = 0; i < n; i++) {
     least = x[i] < least ? x[i] : least;
     most = x[i] > most ? x[i] : most;
   }
-  int64_t width = width_of(most - least);
-  uint8_t *space = codec_space(to, 1 + (int64_t)sizeof least + n * width);
+  return (words){x, least, width_of(most - least)};
+}
+
+/* The most negative number. Numbers of both signs are far apart as words; offset by it, they are not. */
+#define SIGN (UINT64_C(1) << 63)
+
+/* The first word has none before it: its step is that of the second one. */
+static void steps_of(const uint64_t *x, int64_t n, uint64_t *steps) {
+  for (int64_t i = 1; i < n; i++) steps[i] = x[i] - x[i - 1] + SIGN;
+  steps[0] = steps[1];
+}
+
+bool codec_put_words(codec_bytes *to, const uint64_t *x, int64_t n) {
+  words w = words_of(x, n);
+  uint64_t steps[CODEC_ROWS], first = x[0];
+  bool rising = false;
+  if (w.width > 1 && n > 1) {
+    steps_of(x, n, steps);
+    words s = words_of(steps, n);
+    rising = (w.width - s.width) * n > (int64_t)sizeof first;
+    if (rising) w = s;
+  }
+  uint8_t *space = codec_space(to, 1 + (rising ? (int64_t)sizeof first : 0) + (int64_t)sizeof w.least + n * w.width);
   if (!space) return false;
-  *space++ = (uint8_t)width;
-  memcpy(space, &least, sizeof least);
-  narrow(space + sizeof least, x, n, least, width);
+  *space++ = (uint8_t)(w.width | (rising ? CODEC_STEPS : 0));
+  if (rising) {
+    memcpy(space, &first, sizeof first);
+    space += sizeof first;
+  }
+  memcpy(space, &w.least, sizeof w.least);
+  narrow(space + sizeof w.least, w.x, n, w.least, w.width);
   return true;
 }
 
@@ -68,9 +100,6 @@ static bool pack_nulls(codec_bytes *to, const out_column *c, int64_t n) {
   }
   return true;
 }
-
-/* The upper half is offset by the most negative number; otherwise numbers of both signs would be far apart. */
-#define SIGN (UINT64_C(1) << 63)
 
 static bool pack_numbers(codec_bytes *to, const uint8_t *data, int64_t n) {
   uint64_t low[CODEC_ROWS], high[CODEC_ROWS];
@@ -128,13 +157,11 @@ static const uint8_t *take(bytes *from, int64_t length) {
     x[i] = least + above;                                         \
   }
 
-bool codec_get_words(bytes *from, uint64_t *x, int64_t n) {
+static bool get_words(bytes *from, int64_t width, uint64_t *x, int64_t n) {
   uint64_t least;
-  const uint8_t *at = take(from, 1 + (int64_t)sizeof least);
-  if (!at) return false;
-  int64_t width = *at;
-  memcpy(&least, at + 1, sizeof least);
-  if (width > 8 || (width & (width - 1))) return false;
+  const uint8_t *at = take(from, (int64_t)sizeof least);
+  if (!at || width > 8 || (width & (width - 1))) return false;
+  memcpy(&least, at, sizeof least);
   at = take(from, n * width);
   if (!at) return false;
   switch (width) {
@@ -145,6 +172,19 @@ bool codec_get_words(bytes *from, uint64_t *x, int64_t n) {
     default:
       for (int64_t i = 0; i < n; i++) x[i] = least;
   }
+  return true;
+}
+
+bool codec_get_words(bytes *from, uint64_t *x, int64_t n) {
+  uint64_t first;
+  const uint8_t *form = take(from, 1), *at = NULL;
+  bool rising = form && *form & CODEC_STEPS;
+  if (rising) at = take(from, (int64_t)sizeof first);
+  if (!form || (rising && !at) || !get_words(from, *form & ~CODEC_STEPS, x, n)) return false;
+  if (!rising) return true;
+  memcpy(&first, at, sizeof first);
+  x[0] = first;
+  for (int64_t i = 1; i < n; i++) x[i] += x[i - 1] - SIGN;
   return true;
 }
 

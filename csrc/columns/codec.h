@@ -5,6 +5,8 @@
  * redundant, because the rows of a block are alike. Column by column, little-endian:
  *
  *   words     1 byte: bytes per word, 0, 1, 2, 4 or 8;  8 bytes: the minimum;  each word minus the minimum
+ *   or        1 byte: the same + CODEC_STEPS;  8 bytes: the first word;  as words: by how much each word is above the one
+ *             before, + 2^63. Chosen where it takes fewer bytes: of numbers that rise, such as sorted keys
  *   nulls     1 byte: whether there are any;  if so, their bitmap as in Arrow
  *   numbers   strings of 16 bytes each that are 128-bit numbers, such as sums:  1 byte: number of zero bits that all of
  *             them end in, which are left out;  the lower halves as words;  the upper halves as words
@@ -20,6 +22,8 @@
 #include "columns/output.h"
 
 #define CODEC_ROWS SIZED(1024, 2) /* per block: its columns stay in the cache, and the headers are 1 % of it */
+
+#define CODEC_STEPS 0x80
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "words are copied as they lie in memory");
 

@@ -69,7 +69,7 @@ static bool tuml_mc_init(ps_operator *op) {
   tuml_mc *t = op->state = memory_new(sizeof *t);
   if (!t) return false;
   t->updaters = op->workers - 1;
-  if (gate_in_init(&t->in, op, 1, t->updaters) && w_hive_output_init(&t->out, op, t->updaters, true) &&
+  if (gate_in_init(&t->in, op, 1, t->updaters) && w_hive_output_init(&t->out, op, t->updaters, W_HIVE_OWN_KEYS) &&
       updaters_init(t, op)) {
     return true;
   }

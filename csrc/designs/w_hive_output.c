@@ -1,8 +1,8 @@
 /* w_hive_output.c - see w_hive_output.h. */
 #include "designs/w_hive_output.h"
 
-bool w_hive_output_init(w_hive_output *h, ps_operator *op, int32_t updaters, bool own_keys) {
-  *h = (w_hive_output){.hive = w_hive_new(op->size, op->advance, &op->functions, updaters, own_keys, op->levels)};
+bool w_hive_output_init(w_hive_output *h, ps_operator *op, int32_t updaters, w_hive_sharing sharing) {
+  *h = (w_hive_output){.hive = w_hive_new(op->size, op->advance, &op->functions, updaters, sharing, op->levels)};
   if (h->hive) w_hive_stop_at(h->hive, &op->cancelled);
   return h->hive != NULL;
 }

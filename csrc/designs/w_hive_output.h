@@ -13,7 +13,7 @@ typedef struct {
 } w_hive_output;
 
 /* Makes a hive for `updaters` threads. False: out of memory. */
-bool w_hive_output_init(w_hive_output *h, ps_operator *op, int32_t updaters, bool own_keys);
+bool w_hive_output_init(w_hive_output *h, ps_operator *op, int32_t updaters, w_hive_sharing sharing);
 void w_hive_output_free(w_hive_output *h);
 
 /* Emits all complete winsets. PS_EMPTY: the others are not complete; PS_END: there are no others and will be none;

@@ -1,6 +1,7 @@
 /*
- * wiml.c - the WiML design (Alg. 6): the inputs' threads update the windows of a W-Hive themselves, each in a lane of
- * its own; one thread emits. Only for functions that do not depend on the order of tuples. See operator.h.
+ * wiml.c - the WiML design (Alg. 6): the inputs' threads update the windows of a W-Hive themselves, all the same ones, in
+ * atomic steps; or each in a lane of its own where a function does not allow that (win_set.h). One thread emits. Only
+ * for functions that do not depend on the order of tuples. See operator.h.
  *
  * A tuple is in its windows when add returns, but is pending until it is ready, as in every design: that bounds how far
  * an input may run ahead, and with it the number of open windows. The output thread reads the progress of all inputs
@@ -59,7 +60,8 @@ static bool wiml_init(ps_operator *op) {
   wiml *w = op->state = memory_new(sizeof *w);
   if (!w) return false;
   w->input = memory_new((size_t)op->inputs * sizeof *w->input);
-  if (!w->input || !w_hive_output_init(&w->out, op, op->inputs, false)) {
+  w_hive_sharing sharing = w_hive_sharing_of(&op->functions, op->inputs);
+  if (!w->input || !w_hive_output_init(&w->out, op, op->inputs, sharing)) {
     wiml_free(op);
     return false;
   }
@@ -168,7 +170,7 @@ static bool wiml_save(ps_operator *op, window_visit visit, void *context) {
   return w_hive_output_save(&((wiml *)op->state)->out, visit, context);
 }
 
-/* Any lane will do, since lanes are combined. */
+/* Any thread will do, since lanes are combined. */
 static ps_code wiml_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
   return w_hive_load(((wiml *)op->state)->out.hive, 0, start, k, state);
 }

@@ -2,7 +2,7 @@
  * key.h - keys as byte strings whose memcmp order is the contract's key order.
  *
  * One encoding for all key types: per column a byte 0 (value) or 1 (null, so nulls sort last), then
- *   integers   8 bytes, big-endian, sign bit flipped if signed
+ *   integers   8 bytes, big-endian, sign bit inverted if signed
  *   floats     8 bytes, sign-magnitude turned into an unsigned order; -0.0 is 0.0, every NaN is one NaN above +inf
  *   strings    the bytes with 00 written as 00 FF, terminated by 00 00, so that no key is a prefix of another
  *

@@ -158,11 +158,11 @@ static inline bool slots_find(const key_numbers *n, uint64_t value, uint32_t *nu
 }
 
 /* Loops over the rows from `row` on whose values are known. Each returns the first row whose value is not. */
-#define VALUE_LOOPS(name, type, flip)                                                              \
+#define VALUE_LOOPS(name, type, sign)                                                              \
   static int64_t direct_##name(const key_numbers *n, const column *c, int64_t row, int64_t rows) { \
     const type *values = (const type *)c->values + c->first;                                       \
     for (; row < rows; row++) {                                                                    \
-      uint64_t i = ((uint64_t)values[row] ^ (flip)) - n->lowest;                                   \
+      uint64_t i = ((uint64_t)values[row] ^ (sign)) - n->lowest;                                   \
       if (i >= n->direct_length || !n->direct[i]) break;                                           \
       n->numbers[row] = n->direct[i] - 1;                                                          \
     }                                                                                              \
@@ -170,7 +170,7 @@ static inline bool slots_find(const key_numbers *n, uint64_t value, uint32_t *nu
   }                                                                                                \
   static int64_t hashed_##name(const key_numbers *n, const column *c, int64_t row, int64_t rows) { \
     const type *values = (const type *)c->values + c->first;                                       \
-    while (row < rows && slots_find(n, (uint64_t)values[row] ^ (flip), &n->numbers[row])) row++;   \
+    while (row < rows && slots_find(n, (uint64_t)values[row] ^ (sign), &n->numbers[row])) row++;   \
     return row;                                                                                    \
   }
 

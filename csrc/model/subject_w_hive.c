@@ -1,4 +1,5 @@
-/* subject_w_hive.c - W-Hive and its winsets, under the model: the sum of a column of integers by integer keys. */
+/* subject_w_hive.c - W-Hive and its winsets, under the model: the sum or the greatest of a column of integers, by integer
+   keys. */
 #include "model/subject.h"
 
 #include "windows/w_hive.h"
@@ -23,10 +24,10 @@ static key *key_make(int64_t number) {
   return k;
 }
 
-static void surroundings_init(surroundings *s, int64_t size, int64_t advance) {
+static void surroundings_init(surroundings *s, int64_t size, int64_t advance, ps_function function) {
   ps_type types[COLUMNS] = {PS_I64, PS_I64};
-  ps_aggregate sum = {.function = PS_SUM, .column = 1, .mask = -1};
-  ps_query query = {size, advance, COLUMNS, types, 0, 1, &sum, NULL};
+  ps_aggregate of_values = {.function = function, .column = 1, .mask = -1};
+  ps_query query = {size, advance, COLUMNS, types, 0, 1, &of_values, NULL};
   aggregates_init(&s->functions, &query);
   for (int64_t i = 0; i < KEYS; i++) s->keys[i] = key_make(i);
   for (int t = 0; t < MODEL_THREADS_MAX; t++) {
@@ -59,12 +60,12 @@ static const char *const hive_operations[] = {
     NULL,
 };
 
-/* Parameters: size, advance, threads, levels. */
+/* Parameters: size, advance, threads, levels; windows in lanes (0) or in words (1); their sum (0) or max (1). */
 static void *hive_create(const int64_t *parameter) {
   hive_object *o = memory_new(sizeof *o);
-  surroundings_init(&o->around, parameter[0], parameter[1]);
-  o->hive =
-      w_hive_new(parameter[0], parameter[1], &o->around.functions, (int32_t)parameter[2], false, (int32_t)parameter[3]);
+  surroundings_init(&o->around, parameter[0], parameter[1], parameter[5] ? PS_MAX : PS_SUM);
+  o->hive = w_hive_new(parameter[0], parameter[1], &o->around.functions, (int32_t)parameter[2],
+                       parameter[4] ? W_HIVE_WORDS : W_HIVE_LANES, (int32_t)parameter[3]);
   return o;
 }
 
@@ -149,7 +150,7 @@ static const char *const set_operations[] = {"find_or_insert(key, window, thread
 /* Parameters: threads, bucket_bits. */
 static void *set_create(const int64_t *parameter) {
   set_object *o = memory_new(sizeof *o);
-  surroundings_init(&o->around, 1, 1);
+  surroundings_init(&o->around, 1, 1, PS_SUM);
   int32_t threads = (int32_t)parameter[0];
   o->shape = (win_set_shape){.functions = &o->around.functions, .threads = threads, .lanes = threads};
   o->set = win_set_new(&o->shape, 0, (int32_t)parameter[1]);

@@ -26,12 +26,10 @@ static bool fits(const ledger *l, uint64_t word, int64_t rows) {
   return held == 0 || rows <= l->held_max - held;
 }
 
-static uint64_t room(const ledger *l) {
+bool ledger_fits(ledger *l, int64_t rows) {
   AT(add_room);
-  return held_read(&l->held);
+  return fits(l, held_read(&l->held), rows);
 }
-
-bool ledger_fits(ledger *l, int64_t rows) { return fits(l, room(l), rows); }
 
 /* If the last batch views the same buffers, moves their count to the new one. */
 static int64_t take_unseen(batch *last, const batch *b) {
@@ -124,7 +122,8 @@ static void cut_behind(ledger *l, batch *end) {
 
 static void wake(ledger *l) {
   pthread_mutex_lock(&l->lock);
-  if (l->waiting_for && fits(l, room(l), l->waiting_for)) {
+  AT(output_space);
+  if (l->waiting_for && fits(l, held_read(&l->held), l->waiting_for)) {
     l->waiting_for = 0;
     AT(output_space_ring);
     held_change(&l->held, -1);
@@ -167,7 +166,10 @@ int64_t ledger_ready(ledger *l, int64_t ts) {
 
 /* ---- any thread ---- */
 
-int64_t ledger_held(ledger *l) { return (int64_t)(room(l) >> 1); }
+int64_t ledger_held(ledger *l) {
+  AT(add_room);
+  return (int64_t)(held_count(&l->held) >> 1);
+}
 
 ledger_view ledger_count_above(ledger *l, int64_t ts) {
   ledger_view view = {.first = INT64_MAX};
@@ -187,7 +189,10 @@ ledger_view ledger_count_above(ledger *l, int64_t ts) {
 static uint64_t mark(ledger *l, int64_t rows) {
   bool marked = l->waiting_for != 0;
   if (!marked || rows < l->waiting_for) l->waiting_for = rows;
-  if (marked) return room(l);
+  if (marked) {
+    AT(add_room);
+    return held_read(&l->held);
+  }
   AT(add_full_arm);
   return held_change(&l->held, 1);
 }
@@ -199,7 +204,7 @@ bool ledger_want(ledger *l, int64_t rows) {
   return wants;
 }
 
-bool ledger_pressed(ledger *l) { return room(l) & 1; }
+bool ledger_pressed(ledger *l) { return held_read(&l->held) & 1; }
 
 ps_code ledger_wait(ledger *l, int64_t rows, int32_t ms) {
   if (rows < 1) rows = 1;

@@ -12,7 +12,7 @@
  *   runs (ours)      Add: batches into a Run-Gate    -                          S-Merge, Update, Output
  *   sliced (ours)    Add, Update: folds slices       -                          S-Merge of slices, Output
  *
- * operator.c holds what all designs share; a design is a table of functions (design.h).
+ * operator.c and inputs.c hold what all designs share; a design is a table of functions (design.h).
  *
  * Which calls may run together:
  *               add  heartbeat  close  wait_space  take  cancel  end  stats  free
@@ -111,6 +111,12 @@ static inline pane_windows operator_windows(const ps_operator *op) {
 
 /* Any thread, after publishing something that the worker may wait for. */
 static inline void operator_ring(ps_operator *op, int32_t number) { doorbell_ring(&op->worker[number].doorbell); }
+
+/* Making, freeing: op->inputs counts the inputs made, so that a failure half-way frees just those. False: out of memory.
+   Release frees the batches that are done; by a caller's thread. */
+bool inputs_init(ps_operator *op, int32_t inputs, int64_t max_pending);
+void inputs_free(ps_operator *op);
+void inputs_release(ps_operator *op);
 
 /* Input's thread: as ps_operator_add. `size`: bytes of the buffers; 0: what the batch views; PIECE: several batches
    share them, so this one must not be copied, which would release them. */

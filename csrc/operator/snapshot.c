@@ -276,14 +276,11 @@ static ps_code check_overlap(const ps_operator *op, const pane_window *w, ps_fau
 static ps_code load_expanded(const target *to, saved from, ps_fault *fault) {
   ps_operator *op = to->op;
   for (int32_t a = 0; a < op->functions.n; a++) {
-    if (!partial_kind_of(&op->functions.each[a])) return PS_CORRUPT; /* no design has slices of it */
+    if (!partial_exists(&op->functions.each[a])) return PS_CORRUPT; /* no design has slices of it */
   }
-  pane_plan plan;
+  pane_plan plan = pane_plan_of(operator_windows(op), &op->functions);
   pane_window w;
   slide_keys keys = {&op->key_table, op->keys, op->column_types + 1};
-  if (!pane_plan_init(&plan, (pane_windows){(uint64_t)op->size, (uint64_t)op->advance}, &op->functions)) {
-    return PS_NO_MEMORY;
-  }
   bool made = pane_window_init(&w, &plan, &keys);
   window_maker m = {to, memory_new((size_t)op->functions.state_size), {0}, PS_OK};
   ps_code code = made && m.state ? carry(to, &w, from, fault) : PS_NO_MEMORY;
@@ -292,7 +289,6 @@ static ps_code load_expanded(const target *to, saved from, ps_fault *fault) {
   if (made) pane_window_free(&w, (pane_owner){0});
   memory_free(m.state);
   memory_free(m.buffer.data);
-  pane_plan_free(&plan);
   return code;
 }
 

@@ -6,24 +6,23 @@
  *   slice   0        1     2            begin[], and where its entries lie: from[i] to from[i + 1]
  *   keys    [17 4 2] [17]  [4 9]        beside it rows, and a column of partials per aggregate
  *
- * Slices that begin before start_next are in no window to come: the first `skipped` ones, which the slide never sees.
- * What a pass gathers refers to the fold, so it ends when the fold changes; the next one resumes at start_next.
+ * Slices that begin before start_next are in no later window: the first `skipped` ones, which the slide never sees. A
+ * pass points into the fold, so it ends when the fold changes; the next one resumes at start_next.
  */
 #include "partials/fold.h"
 #include "slices/slide.h"
 
 struct combine_pass {
-  int32_t functions;
+  const aggregates *functions;
   int64_t slices, skipped;
-  int64_t keys_known; /* when it began: the fold may learn more, which are in none of its slices */
+  int64_t keys_known; /* at its start; keys that are numbered later are in none of its slices */
   uint64_t *begin;
   int64_t *from;
   uint32_t *keys;
-  const int64_t *rows; /* every `step`-th: read from the fold's entries, if they lie in the order of slices */
+  const int64_t *rows; /* every `step`-th; in the fold's entries, if these are in the order of slices */
   int64_t step;
-  int64_t *rows_own; /* if they do not */
+  int64_t *rows_own; /* a copy, if they are not */
   void **columns;
-  const partial_kind **kinds;
   slide slide;
 };
 
@@ -37,10 +36,12 @@ static void show_slice(const void *pass, uint64_t number, slide_slice *to) {
   to->keys = p->keys + from;
   to->rows = p->rows + from * p->step;
   to->step = p->step;
-  for (int32_t a = 0; a < p->functions; a++) {
+  for (int32_t a = 0; a < p->functions->n; a++) {
     uint8_t *partials = p->columns[a];
-    to->partials[a] = (partial_list){
-        .keys = to->keys, .partials = partials ? partials + (size_t)from * p->kinds[a]->size : NULL, .n = to->n};
+    to->partials[a] =
+        (partial_list){.keys = to->keys,
+                       .partials = partials ? partials + (size_t)from * kernel_at(p->functions, a)->size : NULL,
+                       .n = to->n};
   }
 }
 
@@ -50,7 +51,6 @@ static void gathered_free(ps_fold *f, combine_pass *p) {
     if (p->columns[a] != f->column[a].states) memory_free(p->columns[a]);
   }
   memory_free(p->columns);
-  memory_free(p->kinds);
   memory_free(p->rows_own);
   memory_free(p->keys);
   memory_free(p->from);
@@ -84,8 +84,8 @@ uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order) {
   return here;
 }
 
-/* How many entries each slice has, and their keys, if they lie in the order of their slices: as a rule, since rows come
-   mostly in the order of time. False: they do not, or there are none. */
+/* Counts the entries of each slice and copies their keys, if entries are in the order of slices: the rule, as rows are
+   mostly in the order of time. False: they are not, or there are none. */
 static bool count_in_order(const ps_fold *f, combine_pass *p, int64_t *of_slice) {
   uint64_t last = 0;
   for (int64_t e = 0; e < f->n;) {
@@ -104,7 +104,7 @@ static void count_any(const ps_fold *f, int64_t *of_slice) {
   for (int64_t e = 0; e < f->n; e++) of_slice[f->entry[e].pair >> 32]++;
 }
 
-/* Where the entries of each slice go; from then on of_slice has it, too. */
+/* Turns the counts in of_slice into where the entries of each slice go. */
 static void place_slices(const ps_fold *f, combine_pass *p, const uint32_t *sorted, int64_t *of_slice) {
   int64_t from = 0;
   for (int64_t i = 0; i < f->slices; i++) {
@@ -118,7 +118,7 @@ static void place_slices(const ps_fold *f, combine_pass *p, const uint32_t *sort
   p->slices = f->slices;
 }
 
-/* Entries that do not lie in the order of their slices: place[e] is where each one goes. */
+/* For entries that are not in the order of slices: place[e] is where entry e goes. */
 static bool place_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice, uint32_t **place) {
   size_t n = (size_t)f->n + 1;
   p->rows_own = memory_resize(NULL, n * sizeof *p->rows_own);
@@ -134,10 +134,10 @@ static bool place_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice, 
   return true;
 }
 
-/* States in the form of slices (kernel.h). No `place`: they stay where they are. */
+/* Copies states in the form of slices (kernel.h). No `place`: in the same order. */
 static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t *place, void *to, size_t size) {
   if (c->a->kernel->gather) {
-    c->a->kernel->gather(&f->store, c->states, f->n, place, to);
+    c->a->kernel->gather(&(kernel_output){.a = c->a, .states = c->states, .store = &f->store, .n = f->n}, place, to);
     return;
   }
   for (int64_t e = 0, n = f->n; e < n; e++) {
@@ -146,13 +146,13 @@ static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t
   }
 }
 
-/* Whether the states of the fold can be read where they are. Stacks change theirs. */
-static bool as_they_are(const partial_kind *kind, bool in_order) { return in_order && !kind->stacked && !kind->gather; }
+/* Whether the slide can use the fold's own states. Stacks overwrite theirs. */
+static bool as_they_are(const kernel *kind, bool in_order) { return in_order && !kind->stacked && !kind->gather; }
 
 static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place) {
   size_t n = (size_t)f->n + 1;
   for (int32_t a = 0; a < f->functions.n; a++) {
-    const partial_kind *kind = p->kinds[a] = partial_kind_of(&f->functions.each[a]);
+    const kernel *kind = kernel_at(&f->functions, a);
     if (!kind->size) continue;
     bool borrowed = as_they_are(kind, !place);
     p->columns[a] = borrowed ? f->column[a].states : memory_resize(NULL, n * kind->size); /* all is written below */
@@ -177,16 +177,14 @@ static bool gather(const ps_fold *f, combine_pass *p, uint32_t *order, int64_t *
 }
 
 static bool pass_fill(const ps_fold *f, combine_pass *p) {
-  size_t slices = (size_t)f->slices + 1, functions = (size_t)f->functions.n;
+  size_t slices = (size_t)f->slices + 1;
   uint32_t *order = memory_new(2 * slices * sizeof *order);
   int64_t *of_slice = memory_new(slices * sizeof *of_slice);
   p->begin = memory_new(slices * sizeof *p->begin);
   p->from = memory_new(slices * sizeof *p->from);
   p->keys = memory_resize(NULL, ((size_t)f->n + 1) * sizeof *p->keys);
-  p->kinds = memory_new(functions * sizeof *p->kinds);
-  p->columns = memory_new(functions * sizeof *p->columns);
-  bool ok =
-      order && of_slice && p->begin && p->from && p->keys && p->kinds && p->columns && gather(f, p, order, of_slice);
+  p->columns = memory_new((size_t)f->functions.n * sizeof *p->columns);
+  bool ok = order && of_slice && p->begin && p->from && p->keys && p->columns && gather(f, p, order, of_slice);
   memory_free(order);
   memory_free(of_slice);
   return ok;
@@ -195,10 +193,10 @@ static bool pass_fill(const ps_fold *f, combine_pass *p) {
 static bool combine_begin(ps_fold *f) {
   combine_pass *p = memory_new(sizeof *p);
   if (!p) return false;
-  p->functions = f->functions.n;
+  p->functions = &f->functions;
   p->keys_known = f->keys_known;
   slide_keys keys = {&f->table, f->keys, f->column_types + 1};
-  bool ok = pass_fill(f, p) && slide_init(&p->slide, &f->functions, p->kinds, &keys, (slide_source){show_slice, p});
+  bool ok = pass_fill(f, p) && slide_init(&p->slide, &f->functions, &keys, (slide_source){show_slice, p});
   if (!ok) {
     gathered_free(f, p);
     return false;
@@ -209,7 +207,7 @@ static bool combine_begin(ps_fold *f) {
 
 /* ---- windows ---- */
 
-/* The slice that is the oldest held, or the next to enter; and the one that is the next to enter. p->slices: none. */
+/* The oldest slice held, or else the next to enter; and the next to enter. p->slices: none. */
 static int64_t oldest(const combine_pass *p) { return p->skipped + (int64_t)slide_first(&p->slide); }
 static int64_t next(const combine_pass *p) { return p->skipped + (int64_t)slide_end(&p->slide); }
 
@@ -221,7 +219,7 @@ static ps_code next_window(const ps_fold *f, const combine_pass *p, uint64_t unt
   return *start + f->windows.size <= until ? PS_OK : PS_EMPTY;
 }
 
-/* Emits it and advances. PS_OVERFLOW: it comes again. */
+/* Emits the window and advances. PS_OVERFLOW: the next call tries it again. */
 static ps_code step(ps_fold *f, uint64_t start, ps_fault *fault) {
   combine_pass *p = f->pass;
   bool ok = true;
@@ -242,15 +240,21 @@ static ps_code finish_pass(ps_fold *f, uint64_t until) {
   return fold_drop_before(f, f->start_next) ? PS_END : PS_NO_MEMORY;
 }
 
+/* Whether a call can emit rows. A pass gathers all entries, so none begins before some window is complete. */
+static bool has_work(const ps_fold *f, uint64_t until) {
+  return f->pass || f->rows.rows > 0 || until == UINT64_MAX || first_start(f->windows, until) > f->start_next;
+}
+
 ps_code ps_fold_get_windows(ps_fold *f, uint64_t until, int64_t most, struct ArrowArray *out, ps_fault *fault) {
   if (f->broken) return PS_CLOSED;
+  if (!has_work(f, until)) return PS_END;
   ps_code code = f->pass || combine_begin(f) ? PS_OK : PS_NO_MEMORY;
   uint64_t start = 0;
   while (code == PS_OK && f->rows.rows < most) {
     code = next_window(f, f->pass, until, &start);
     if (code == PS_OK) code = step(f, start, fault);
   }
-  if (code == PS_NO_MEMORY) combine_end(f); /* it may have been half-way; the fold is as it was */
+  if (code == PS_NO_MEMORY) combine_end(f); /* the pass may be half-way; the fold is unchanged */
   if (code == PS_NO_MEMORY) return code;
   if (f->rows.rows == 0) return code == PS_EMPTY ? finish_pass(f, until) : code;
   if (!out_rows_shell(&f->rows, out)) return PS_NO_MEMORY;
@@ -258,8 +262,7 @@ ps_code ps_fold_get_windows(ps_fold *f, uint64_t until, int64_t most, struct Arr
   return PS_OK;
 }
 
-/* No window starts after the last start, and no row will be in that one: then it stands for all later ones, and fits
-   int64. */
+/* Capped at the last start below 2^63: no row is in a later window, and the result fits int64. */
 uint64_t ps_fold_start(const ps_fold *f) {
   uint64_t last = last_start(f->windows, INT64_MAX);
   return f->start_next < last || f->start_next == UINT64_MAX ? f->start_next : last;

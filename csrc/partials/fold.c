@@ -16,7 +16,7 @@ static bool init_columns(ps_fold *f) {
   f->column = memory_new((size_t)f->functions.n * sizeof *f->column);
   for (int32_t i = 0; f->column && i < f->functions.n; i++) {
     const aggregate *a = &f->functions.each[i];
-    assert(partial_kind_of(a) && "no user functions here");
+    assert(partial_exists(a) && "no user functions here");
     f->column[i] = (fold_column){.a = a, .size = a->kernel->entry_size};
   }
   return f->column != NULL;
@@ -111,13 +111,15 @@ int64_t ps_fold_bytes(const ps_fold *f) {
 
 int64_t ps_fold_entries(const ps_fold *f) { return f->n; }
 
+int64_t ps_fold_rows(const ps_fold *f) { return f->total; }
+
 int64_t ps_fold_keys(const ps_fold *f) { return f->keys_known; }
 
 /* ---- room ---- */
 
 #define SLOTS_FIRST SIZED(64, 2)
 
-/* A hash table of so many slots, filled by the caller. NULL when out of memory. */
+/* An empty hash table with at least `needed` slots. NULL: out of memory. */
 static uint32_t *new_slots(int64_t needed, int64_t *slots) {
   int64_t wanted = *slots ? *slots : SLOTS_FIRST;
   while (wanted < needed) wanted *= 2;
@@ -144,7 +146,7 @@ static bool reserve_slices(ps_fold *f) {
   return true;
 }
 
-/* Entries and states are gone through again and again, so they lie in large pages when there are many. */
+/* Entries and states are scanned often: large pages, if there are many. */
 static bool reserve_entries(ps_fold *f) {
   int64_t needed = f->n + ROW_BLOCK;
   bool ok = memory_grow_large((void **)&f->entry, &f->capacity, needed, sizeof *f->entry);
@@ -152,7 +154,7 @@ static bool reserve_entries(ps_fold *f) {
     fold_column *c = &f->column[i];
     if (c->size) ok = memory_grow_large(&c->states, &c->capacity, needed, c->size);
   }
-  if (!ok || 2 * needed <= f->slots) return ok;
+  if (!ok || f->unfolded || 2 * needed <= f->slots) return ok; /* unfolded: nothing is looked up */
   uint32_t *bigger = new_slots(2 * needed, &f->slots);
   if (!bigger) return false;
   memory_free(f->slot);
@@ -167,7 +169,7 @@ bool fold_reserve(ps_fold *f) {
   return reserve_slices(f) && reserve_entries(f);
 }
 
-/* About what a key costs in the table, the cache in front of it and the map of values. */
+/* Approximate memory of a key: in the table, its cache and the map of values. */
 #define KEY_OVERHEAD ((int64_t)(sizeof(key) + 5 * sizeof(void *) + 2 * sizeof(key_entry)))
 
 bool fold_number_keys(ps_fold *f, const batch *b) {
@@ -183,12 +185,22 @@ bool fold_number_keys(ps_fold *f, const batch *b) {
   return true;
 }
 
-/* ---- dropping ---- */
+ps_code fold_blocks(ps_fold *f, int64_t rows, fold_add add, void *context, ps_fault *fault) {
+  ps_code code = PS_OK;
+  for (int64_t row = 0, n; row < rows && code == PS_OK; row += n) {
+    n = rows - row < ROW_BLOCK ? rows - row : ROW_BLOCK;
+    code = fold_reserve(f) ? add(f, context, row, n, fault) : PS_NO_MEMORY;
+    f->broken = code != PS_OK;
+  }
+  return code;
+}
 
-/* Which entries stay: those whose slice does. */
+/* ---- freeing entries ---- */
+
+/* An entry stays if its slice does. */
 typedef struct {
-  const uint32_t *slice; /* by number: the new one + 1; 0: it is dropped */
-  int64_t first;         /* no entry before this one stays: of sorted rows, all from it on do */
+  const uint32_t *slice; /* by old number: the new number + 1; 0: freed */
+  int64_t first;         /* the first entry that stays; of sorted rows all later ones stay, too */
 } staying;
 
 static inline bool stays(const ps_fold *f, const staying *s, int64_t e) { return s->slice[f->entry[e].pair >> 32]; }
@@ -198,7 +210,7 @@ static void drop_states(ps_fold *f, const fold_column *c, int64_t from, int64_t 
   if (k->entries_drop) k->entries_drop(&f->store, (uint8_t *)c->states + (size_t)from * c->size, to - from);
 }
 
-/* The states of the entries that stay move together, run by run, and their strings to another store. */
+/* Moves the states of the entries that stay to the front, run by run, and their strings to another store. */
 static void move_states(ps_fold *f, const fold_column *c, const staying *s, kernel_store *to) {
   const kernel *k = c->a->kernel;
   uint8_t *states = c->states;
@@ -230,13 +242,13 @@ static void move_entries(ps_fold *f, const staying *s) {
   memset(f->recent, 0, (size_t)f->recent_capacity * sizeof *f->recent);
 }
 
-/* Their numbers do not hold any more. */
+/* Clears the cache: slices are numbered anew. */
 static void forget_slices(ps_fold *f) {
   f->now = (fold_slice){0};
   memset(f->near, 0, sizeof f->near);
 }
 
-/* The slices that stay get new numbers; slice[old] is the new number + 1, or 0. */
+/* Renumbers the slices that stay; writes staying.slice. */
 static void move_slices(ps_fold *f, uint64_t begin, uint32_t *slice) {
   int64_t kept = 0;
   memset(f->slice_slot, 0, (size_t)f->slice_slots * sizeof *f->slice_slot);

@@ -1,9 +1,9 @@
 /*
  * fold_find.c - the entries of rows: see fold.h.
  *
- * Rows come mostly in the order of time, so a block begins the short way: run by run, as long as each run is of a slice
- * that is fresh. From the first row of another slice on, the rest of the block goes the long way, which asks the hash
- * table: for all rows at once, so that the memory is on its way, then row by row.
+ * Rows are mostly in the order of time, so a block starts the short way: run by run, while each run is of a fresh slice.
+ * From the first row of another slice on, the rest of the block takes the long way through the hash table: first it
+ * prefetches the slots of all rows, then it looks up row by row.
  */
 #include "partials/fold.h"
 
@@ -12,11 +12,11 @@
 /* ts / advance. */
 static inline uint64_t period_of(const ps_fold *f, uint64_t ts) {
   uint64_t advance = f->windows.advance, period = (uint64_t)((uint128)ts * f->reciprocal >> 64);
-  return period + (ts - period * advance >= advance); /* it was too small by 1, or right */
+  return period + (ts - period * advance >= advance); /* the product is too small by 1, or right */
 }
 
-/* The slice of a timestamp, without its number. Edges lie at the multiples of the advance and, from the end of the
-   first window on, as far behind them as the size is behind a multiple. */
+/* The slice of a timestamp, without its number. Edges are the multiples of the advance and, from the end of the first
+   window on, each of them plus size % advance. */
 static fold_slice slice_around(const ps_fold *f, uint64_t ts, uint64_t period) {
   uint64_t advance = f->windows.advance, behind = f->behind;
   uint64_t start = period * advance, end = start + behind;
@@ -32,7 +32,7 @@ static fold_slice slice_around(const ps_fold *f, uint64_t ts, uint64_t period) {
   return s;
 }
 
-/* The slice of a timestamp, which gets a number if it has none. Slices in no window have none. */
+/* The slice of a timestamp, numbered if it is new and in some window. */
 static fold_slice slice_of(ps_fold *f, uint64_t ts) {
   uint64_t period = period_of(f, ts);
   fold_slice *near = &f->near[period % FOLD_NEAR], s = *near;
@@ -54,9 +54,9 @@ static fold_slice slice_of(ps_fold *f, uint64_t ts) {
 
 /* ---- the short way: slices that are fresh ---- */
 
-/* The rows from `i` on that are of the slice; gives where they end. No branch on whether the pair is new, which would
-   be hard to predict: a new entry is written each time, and stays if it is. Whether rows have weights is known where it
-   is called. */
+/* The rows from `i` on that are in the slice; returns the end. Without a branch on whether the pair is new, which would
+   be hard to predict: writes a new entry each time and keeps it if the pair is new. `weighted` is constant in each
+   call. */
 static inline int64_t find_run(ps_fold *f, const fold_sought *in, int64_t i, bool weighted, uint32_t *out) {
   fold_slice s = f->now;
   fold_entry *entry = f->entry;
@@ -77,7 +77,7 @@ static inline int64_t find_run(ps_fold *f, const fold_sought *in, int64_t i, boo
   return i;
 }
 
-/* The rows before the first one of a slice that is not fresh; gives how many. */
+/* The rows before the first one of a slice that is not fresh; returns their number. */
 static int64_t find_fresh(ps_fold *f, const fold_sought *in, row_entries *out) {
   int64_t i = 0;
   while (i < in->n) {
@@ -101,7 +101,7 @@ static uint32_t new_entry(ps_fold *f, uint64_t pair) {
   return (uint32_t)f->n++;
 }
 
-/* Looks the pair up, whose hash this is. */
+/* Looks up a pair by its hash; makes an entry if there is none. */
 static uint32_t entry_of(ps_fold *f, uint64_t pair, uint64_t hash) {
   while (f->indexed < f->n) fold_index(f, f->indexed++);
   uint64_t i = hash, mask = (uint64_t)f->slots - 1;
@@ -113,10 +113,10 @@ static uint32_t entry_of(ps_fold *f, uint64_t pair, uint64_t hash) {
   return new_entry(f, pair);
 }
 
-/* The rows of a block that are in some window, and which pair each is of. */
+/* The pairs of the rows of a block that are in some window. */
 typedef struct {
   uint64_t pair[ROW_BLOCK];
-  uint64_t hash[ROW_BLOCK]; /* of those that the hash table may be asked for */
+  uint64_t hash[ROW_BLOCK]; /* unless fresh */
   bool fresh[ROW_BLOCK];
 } pairs;
 
@@ -131,7 +131,7 @@ static void find_pairs(ps_fold *f, const fold_sought *in, int64_t i, pairs *p, r
     if (__builtin_expect(!now.covered, 0)) continue;
     uint64_t pair = p->pair[n] = now.high | in->numbers[i];
     p->fresh[n] = now.fresh;
-    if (!now.fresh) { /* most of its places in memory are far apart: ask for all before the first is needed */
+    if (!now.fresh) { /* slots are far apart: prefetch all before the first is needed */
       p->hash[n] = hash_word(pair);
       __builtin_prefetch(&f->slot[p->hash[n] & mask]);
     }
@@ -141,11 +141,11 @@ static void find_pairs(ps_fold *f, const fold_sought *in, int64_t i, pairs *p, r
   out->n = n;
 }
 
-/* From the row on that is number `i` of those in some window. */
+/* The rows from number `i` on, of those in some window. */
 static void find_any(ps_fold *f, const fold_sought *in, int64_t i, const pairs *p, row_entries *out) {
   uint64_t mask = (uint64_t)f->slots - 1;
   for (; i < out->n; i++) {
-    int64_t ahead = i + FOLD_AHEAD; /* its slot has come by now; what that points to is on its way */
+    int64_t ahead = i + FOLD_AHEAD; /* its slot is in the cache by now: prefetch the entry */
     if (ahead < out->n && !p->fresh[ahead]) __builtin_prefetch(&f->entry[f->slot[p->hash[ahead] & mask]]);
     uint32_t number = (uint32_t)p->pair[i], e = f->recent[number] - 1;
     if (e >= f->n || f->entry[e].pair != p->pair[i]) {
@@ -157,11 +157,19 @@ static void find_any(ps_fold *f, const fold_sought *in, int64_t i, const pairs *
   }
 }
 
-/* Slices were met before the entries of the rows ahead of them were made: where the last one begins is known now. */
+/* find_pairs met the slices before find_any made the entries: sets the first entry of the last slice. */
 static void find_first(ps_fold *f) {
   int64_t n = f->n;
   while (n && f->entry[n - 1].pair >> 32 == f->now.high >> 32) n--;
   f->now.first = n;
+}
+
+/* States of entries that are new: those from number `from` on. */
+static void clear_states(ps_fold *f, int64_t from) {
+  for (int32_t i = 0; i < f->functions.n; i++) {
+    fold_column *c = &f->column[i];
+    if (c->size) memset((uint8_t *)c->states + (size_t)from * c->size, 0, (size_t)(f->n - from) * c->size);
+  }
 }
 
 void fold_find(ps_fold *f, const fold_sought *in, row_entries *out) {
@@ -175,8 +183,21 @@ void fold_find(ps_fold *f, const fold_sought *in, row_entries *out) {
     find_any(f, in, fresh, &p, out);
     if (f->now.fresh) find_first(f);
   }
-  for (int32_t i = 0; i < f->functions.n; i++) {
-    fold_column *c = &f->column[i];
-    if (c->size) memset((uint8_t *)c->states + (size_t)before * c->size, 0, (size_t)(f->n - before) * c->size);
+  clear_states(f, before);
+}
+
+void fold_make(ps_fold *f, const fold_sought *in, uint32_t first, row_entries *out) {
+  int64_t before = f->n;
+  fold_slice now = f->now;
+  out->n = 0;
+  for (int64_t i = 0; i < in->n; i++) {
+    uint64_t ts = (uint64_t)in->ts[i];
+    if (ts - now.begin >= now.length) now = slice_of(f, ts);
+    if (!now.covered) continue;
+    out->at[out->n] = (uint16_t)i;
+    out->entry[out->n++] = (uint32_t)f->n;
+    f->entry[f->n++] = (fold_entry){.pair = now.high | (first + (uint32_t)i), .rows = 1};
   }
+  f->now = now;
+  clear_states(f, before);
 }

@@ -1,14 +1,13 @@
 /*
  * fold_join.c - partials, whose columns fold_export.c lists, into entries: see fold.h.
  *
- * Partials come from elsewhere. A batch of them is checked from end to end before any of it is taken in.
+ * Partials are not trusted: a whole batch is checked before any of it is added.
  */
 #include "partials/fold.h"
 
 /* ---- checking what comes in ---- */
 
-/* Slices are slices of some window, and of none that has been put out, unless `held`: then they were with those who put
-   it out. */
+/* Slices are those of some window, and of none that was emitted; but `held` ones are from the fold that emitted it. */
 static bool check_slices(const ps_fold *f, const kernel_input *in, bool held) {
   pane_windows w = f->windows;
   uint64_t known = 0; /* most rows are of the same slice as the row before */
@@ -34,7 +33,7 @@ static bool check_rows(const ps_fold *f, const kernel_input *in) {
   return true;
 }
 
-/* A value has a place, in the columns from `from` on, and its timestamp lies in the slice. */
+/* Every value has a place, in the columns from `from` on, whose timestamp is in the slice. */
 static bool check_places(const ps_fold *f, const kernel_input *in, int32_t from) {
   const column *c = &in->b->columns[in->from], *place = &in->b->columns[from];
   for (int64_t row = 0; row < in->n; row++) {
@@ -64,25 +63,24 @@ static bool check_partials(const ps_fold *f, const batch *b, bool held, bool pac
 
 /* ---- in ---- */
 
-/* A block of rows of a batch; every slice is in some window, so no row is left out. */
+/* A batch that was checked. */
 typedef struct {
   const batch *b;
-  const uint32_t *numbers; /* of the batch's keys */
-  int64_t row, rows;
-  row_entries all;
-} block;
+  const uint32_t *numbers; /* of its keys */
+  row_entries all;         /* of a block: every slice is in some window, so no row is skipped */
+} joined;
 
-static ps_code join_block(ps_fold *f, block *k, ps_fault *fault) {
-  if (!fold_reserve(f)) return PS_NO_MEMORY;
-  fold_sought rows = {.n = k->rows,
-                      .ts = column_integers(&k->b->columns[0], k->row),
-                      .numbers = k->numbers + k->row,
-                      .weights = column_integers(&k->b->columns[1 + f->keys], k->row)};
-  fold_find(f, &rows, &k->all);
-  assert(k->all.n == k->rows);
-  for (int64_t i = 0; i < k->rows; i++) f->total += rows.weights[i];
+static ps_code join_block(ps_fold *f, void *context, int64_t row, int64_t n, ps_fault *fault) {
+  joined *j = context;
+  fold_sought rows = {.n = n,
+                      .ts = column_integers(&j->b->columns[0], row),
+                      .numbers = j->numbers + row,
+                      .weights = column_integers(&j->b->columns[1 + f->keys], row)};
+  fold_find(f, &rows, &j->all);
+  assert(j->all.n == n);
+  for (int64_t i = 0; i < n; i++) f->total += rows.weights[i];
   ps_code code = PS_OK;
-  kernel_input in = {.b = k->b, .row = k->row, .n = k->rows, .from = 2 + f->keys, .entry = k->all.entry};
+  kernel_input in = {.b = j->b, .row = row, .n = n, .from = 2 + f->keys, .entry = j->all.entry};
   for (int32_t i = 0; i < f->functions.n && code == PS_OK; i++) {
     const fold_column *c = &f->column[i];
     kernel_target to = {.a = c->a, .states = c->states, .store = &f->store, .fault = fault};
@@ -98,16 +96,10 @@ ps_code fold_join(ps_fold *f, const batch *b, bool held, const uint32_t *numbers
   if (!check_partials(f, b, held, numbers != NULL, fault)) return PS_CORRUPT;
   combine_end(f);
   if (!numbers && !fold_number_keys(f, b)) return PS_NO_MEMORY;
-  block k;
-  k.b = b;
-  k.numbers = numbers ? numbers : f->numbers.numbers;
-  for (k.row = 0; k.row < b->rows; k.row += k.rows) {
-    k.rows = b->rows - k.row < ROW_BLOCK ? b->rows - k.row : ROW_BLOCK;
-    ps_code code = join_block(f, &k, fault);
-    f->broken = code != PS_OK;
-    if (code != PS_OK) return code;
-  }
-  return PS_OK;
+  joined j;
+  j.b = b;
+  j.numbers = numbers ? numbers : f->numbers.numbers;
+  return fold_blocks(f, b->rows, join_block, &j, fault);
 }
 
 ps_code ps_fold_add_partials(ps_fold *f, const struct ArrowArray *partials, int32_t held, ps_fault *fault) {

@@ -1,14 +1,14 @@
 /*
- * fold_parcels.c - entries as few bytes and back: what is moved from those who fold to those who combine.
+ * fold_parcels.c - entries as few bytes and back: sent from folds to combiners, and saved as the state of a combiner.
  *
- * Entries of the same shard go together, in the order of time, in blocks:
+ * The entries of a shard, in the order of time, in blocks:
  *
- *   block    4 bytes: its length, these included;  4 bytes: how many entries;  8 bytes: where the first one's slice
- *            begins;  which key each entry is of, as words;  the columns of fold_export.c, without those of keys
+ *   block    4 bytes: its length, these included;  4 bytes: number of entries;  8 bytes: where the first one's slice
+ *            begins;  the key of each entry, as words;  the columns of fold_export.c, without those of keys
  *
- * Words and columns are as in codec.h. Keys are told apart from the entries, once each: an entry's key is its place
- * among the keys of its shard in the order of their numbers. Whoever has the blocks of many folds takes them in by
- * where they begin, and needs to hold no more than the open windows.
+ * Words and columns as in codec.h. Keys are sent apart from the entries: an entry refers to a key by its place among the
+ * keys of its shard, in the order of their numbers. A receiver of the blocks of many folds adds them by where they begin,
+ * and holds little more than the open windows.
  */
 #include "partials/fold.h"
 #include "columns/codec.h"
@@ -42,56 +42,80 @@ void ps_pack_free(ps_pack *p) {
   memory_free(p);
 }
 
-/* Whether the entries lie in the order of time as it is, where slices have these ranks. */
-static bool is_sorted(const ps_fold *f, const uint32_t *rank) {
+/* Sorts entries by a number of each, keeping the order of equals. The number of entry e is rank[i], or shard[i], or i
+   itself, where i is its slice or its key. */
+typedef struct {
+  const uint32_t *rank;
+  const uint16_t *shard;
+  bool by_slice;
+  int64_t end; /* above all numbers */
+} sort_key;
+
+static inline int64_t sort_number(const ps_fold *f, const sort_key *k, int64_t e) {
+  uint64_t pair = f->entry[e].pair;
+  uint32_t i = k->by_slice ? (uint32_t)(pair >> 32) : (uint32_t)pair;
+  return k->rank ? k->rank[i] : k->shard ? k->shard[i] : i;
+}
+
+/* Whether the entries lie in that order as it is. */
+static bool is_sorted(const ps_fold *f, const sort_key *k) {
   for (int64_t e = 1; e < f->n; e++) {
-    if (rank[f->entry[e].pair >> 32] < rank[f->entry[e - 1].pair >> 32]) return false;
+    if (sort_number(f, k, e) < sort_number(f, k, e - 1)) return false;
   }
   return true;
 }
 
-/* The entries in the order of time; `count` has room for the slices and one more. */
-static void order_by_time(const ps_fold *f, const uint32_t *rank, int64_t *count, uint32_t *order) {
-  memset(count, 0, (size_t)(f->slices + 1) * sizeof *count);
-  for (int64_t e = 0; e < f->n; e++) count[rank[f->entry[e].pair >> 32] + 1]++;
-  for (int64_t i = 0; i < f->slices; i++) count[i + 1] += count[i];
-  for (int64_t e = 0; e < f->n; e++) order[count[rank[f->entry[e].pair >> 32]]++] = (uint32_t)e;
-}
-
-/* `timed` has the entries in the order of time, or is NULL: they lie so. */
-static void order_by_shard(ps_pack *p, const uint16_t *shards, const uint32_t *timed) {
-  const ps_fold *f = p->f;
-  for (int64_t e = 0; e < f->n; e++) p->from[shards[(uint32_t)f->entry[e].pair] + 1]++;
-  for (int32_t i = 0; i < p->shards; i++) p->from[i + 1] += p->from[i];
+/* From `before` (NULL: 0, 1, 2, ...) to `order`; `from`, of k->end + 1 zeros, becomes where each number begins. */
+static void sort_entries(const ps_fold *f, const sort_key *k, const uint32_t *before, int64_t *from, uint32_t *order) {
+  for (int64_t e = 0; e < f->n; e++) from[sort_number(f, k, e) + 1]++;
+  for (int64_t i = 0; i < k->end; i++) from[i + 1] += from[i];
   for (int64_t i = 0; i < f->n; i++) {
-    uint32_t e = timed ? timed[i] : (uint32_t)i;
-    p->order[p->from[shards[(uint32_t)f->entry[e].pair]]++] = e;
+    uint32_t e = before ? before[i] : (uint32_t)i;
+    order[from[sort_number(f, k, e)]++] = e;
   }
-  memmove(p->from + 1, p->from, (size_t)p->shards * sizeof *p->from); /* each has come to where the next one began */
-  p->from[0] = 0;
+  memmove(from + 1, from, (size_t)k->end * sizeof *from); /* each has come to where the next one began */
+  from[0] = 0;
 }
 
-static bool order_entries(ps_pack *p, const uint16_t *shards) {
+/* Sorts *order, NULL if the entries lie as they are, unless they are sorted. False when out of memory. */
+static bool sort_again(const ps_fold *f, const sort_key *k, uint32_t **order) {
+  if (!*order && is_sorted(f, k)) return true;
+  int64_t *from = memory_new((size_t)(k->end + 1) * sizeof *from);
+  uint32_t *sorted = memory_resize(NULL, (size_t)f->n * sizeof *sorted);
+  bool ok = from && sorted;
+  if (ok) {
+    sort_entries(f, k, *order, from, sorted);
+    memory_free(*order);
+    *order = sorted;
+  } else {
+    memory_free(sorted);
+  }
+  memory_free(from);
+  return ok;
+}
+
+/* By shard, then time, then as they were met or by key. */
+static bool order_entries(ps_pack *p, const uint16_t *shards, bool by_key) {
   const ps_fold *f = p->f;
   size_t slices = (size_t)f->slices + 1;
-  uint32_t *sorted = memory_new(2 * slices * sizeof *sorted), *rank = memory_new(slices * sizeof *rank), *timed = NULL;
-  int64_t *count = memory_new(slices * sizeof *count);
-  bool ok = sorted && rank && count;
+  uint32_t *sorted = memory_new(2 * slices * sizeof *sorted), *rank = memory_new(slices * sizeof *rank), *order = NULL;
+  bool ok = sorted && rank;
   if (ok) {
     const uint32_t *by_time = fold_sort_slices(f, sorted);
     for (int64_t i = 0; i < f->slices; i++) rank[by_time[i]] = (uint32_t)i;
-    if (!is_sorted(f, rank)) {
-      timed = memory_resize(NULL, (size_t)f->n * sizeof *timed);
-      ok = timed != NULL;
-      if (ok) order_by_time(f, rank, count, timed);
-    }
   }
-  if (ok) order_by_shard(p, shards, timed);
+  ok = ok && (!by_key || sort_again(f, &(sort_key){.end = f->keys_known}, &order)) &&
+       sort_again(f, &(sort_key){.rank = rank, .by_slice = true, .end = f->slices}, &order);
+  if (ok) sort_entries(f, &(sort_key){.shard = shards, .end = p->shards}, order, p->from, p->order);
   memory_free(sorted);
   memory_free(rank);
-  memory_free(timed);
-  memory_free(count);
+  memory_free(order);
   return ok;
+}
+
+void ps_fold_mark_keys(const ps_fold *f, uint16_t *unused) {
+  for (int64_t i = 0; i < f->keys_known; i++) unused[i] = 1;
+  for (int64_t e = 0; e < f->n; e++) unused[(uint32_t)f->entry[e].pair] = 0;
 }
 
 static bool place_keys(ps_pack *p, const uint16_t *shards) {
@@ -101,7 +125,7 @@ static bool place_keys(ps_pack *p, const uint16_t *shards) {
   return count != NULL;
 }
 
-ps_code ps_pack_new(ps_fold *f, const uint16_t *shards, int32_t count, ps_pack **out) {
+ps_code ps_pack_new(ps_fold *f, const uint16_t *shards, int32_t count, int32_t by_key, ps_pack **out) {
   if (f->broken) return PS_CLOSED;
   combine_end(f);
   if (!fold_drop_before(f, f->start_next)) return PS_NO_MEMORY;
@@ -113,7 +137,7 @@ ps_code ps_pack_new(ps_fold *f, const uint16_t *shards, int32_t count, ps_pack *
   p->order = memory_resize(NULL, (size_t)f->n * sizeof *p->order);
   p->place = memory_resize(NULL, (size_t)f->keys_known * sizeof *p->place);
   if (p->from && p->order && p->place && fold_init_output(f, &p->rows) && place_keys(p, shards) &&
-      order_entries(p, shards)) {
+      order_entries(p, shards, by_key != 0)) {
     *out = p;
     return PS_OK;
   }
@@ -214,23 +238,24 @@ static bool next_block(bytes *rest, bytes *block, int64_t *rows) {
   return true;
 }
 
-static ps_code join_blocks(ps_fold *f, const uint32_t *numbers, int64_t keys, bytes rest, reader *r, ps_fault *fault) {
+static ps_code join_blocks(ps_fold *f, const uint32_t *numbers, int64_t keys, bytes rest, bool held, reader *r,
+                           ps_fault *fault) {
   while (rest.length > 0) {
     bytes block;
     *fault = (ps_fault){.aggregate = -1, .code = PS_BAD_PACK};
     if (!next_block(&rest, &block, &r->b->rows) || !unpack_block(f, numbers, keys, &block, r)) return PS_CORRUPT;
-    ps_code code = fold_join(f, r->b, false, r->numbers, fault);
+    ps_code code = fold_join(f, r->b, held, r->numbers, fault);
     if (code != PS_OK) return code;
   }
   return PS_OK;
 }
 
 ps_code ps_fold_add_packed(ps_fold *f, const uint32_t *numbers, int64_t keys, const uint8_t *data, int64_t length,
-                           ps_fault *fault) {
+                           int32_t held, ps_fault *fault) {
   if (f->broken) return PS_CLOSED;
   reader r = {0};
   ps_code code = init_reader(f, &r) ? PS_OK : PS_NO_MEMORY;
-  if (code == PS_OK) code = join_blocks(f, numbers, keys, (bytes){data, length}, &r, fault);
+  if (code == PS_OK) code = join_blocks(f, numbers, keys, (bytes){data, length}, held != 0, &r, fault);
   f->broken = f->broken || code == PS_CORRUPT;
   free_reader(&r);
   return code;

@@ -7,12 +7,19 @@ static ps_code fold_column_rows(ps_fold *f, const fold_column *c, row_block *k, 
   return c->a->kernel->fold_entries(&to, &rows);
 }
 
-static ps_code fold_block_rows(ps_fold *f, row_block *k, ps_fault *fault) {
-  if (!fold_reserve(f)) return PS_NO_MEMORY;
+static ps_code fold_block_rows(ps_fold *f, void *context, int64_t row, int64_t n, ps_fault *fault) {
+  row_block *k = context;
+  k->row = row;
+  k->rows = n;
   k->ts = column_integers(&k->b->columns[0], k->row);
   k->stream = f->stream < 0 ? NULL : column_integers(&k->b->columns[f->stream], k->row);
   k->position = f->position < 0 ? NULL : column_integers(&k->b->columns[f->position], k->row);
-  fold_find(f, &(fold_sought){.n = k->rows, .ts = k->ts, .numbers = f->numbers.numbers + k->row}, &k->all);
+  fold_sought rows = {.n = k->rows, .ts = k->ts, .numbers = f->numbers.numbers + (f->unfolded ? 0 : k->row)};
+  if (f->unfolded) {
+    fold_make(f, &rows, (uint32_t)(f->keys_known + k->row), &k->all);
+  } else {
+    fold_find(f, &rows, &k->all);
+  }
   f->total += k->all.n;
   ps_code code = PS_OK;
   for (int32_t i = 0; i < f->functions.n && code == PS_OK; i++) {
@@ -33,20 +40,26 @@ static bool in_range(const batch *b, ps_fault *fault) {
   return false;
 }
 
+/* Unfolded rows are numbered as they come, with 32 bits. */
+static bool number_rows(ps_fold *f, const batch *b) {
+  return f->unfolded ? f->keys_known <= UINT32_MAX - b->rows : fold_number_keys(f, b);
+}
+
 static ps_code fold_batch(ps_fold *f, const batch *b, ps_fault *fault) {
   *fault = (ps_fault){0};
   if (!in_range(b, fault)) return PS_DISORDER;
   combine_end(f);
-  if (!fold_number_keys(f, b)) return PS_NO_MEMORY;
+  if (!number_rows(f, b)) return PS_NO_MEMORY;
   row_block k;
   k.b = b;
-  for (k.row = 0; k.row < b->rows; k.row += k.rows) {
-    k.rows = b->rows - k.row < ROW_BLOCK ? b->rows - k.row : ROW_BLOCK;
-    ps_code code = fold_block_rows(f, &k, fault);
-    f->broken = code != PS_OK;
-    if (code != PS_OK) return code;
-  }
-  return PS_OK;
+  ps_code code = fold_blocks(f, b->rows, fold_block_rows, &k, fault);
+  if (f->unfolded) f->keys_known += b->rows;
+  return code;
+}
+
+void ps_fold_keep_rows(ps_fold *f) {
+  assert(f->n == 0 && f->keys_known == 0);
+  f->unfolded = true;
 }
 
 ps_code ps_fold_add_rows(ps_fold *f, const struct ArrowArray *rows, ps_fault *fault) {

@@ -35,17 +35,17 @@ ps_code carried_add(carried *c, const aggregates *functions, int64_t start, uint
   return PS_OK;
 }
 
-/* How many entries have the first start. */
+/* The number of states with the first start left. */
 static int64_t same_start(const carried *c) {
   int64_t end = c->first;
   while (end < c->n && c->starts[end] == c->starts[c->first]) end++;
   return end - c->first;
 }
 
-/* Their partials of an aggregate. In the order of tuples, windows come before slices, and both before what inputs add. */
+/* Their partials of an aggregate. In the order of tuples: windows, slices, what inputs add. */
 static void write_partials(const carried *c, const pane_plan *plan, int32_t a, const partial_list *to) {
   const aggregate *function = &plan->functions->each[a];
-  size_t size = plan->kinds[a]->size;
+  size_t size = kernel_at(plan->functions, a)->size;
   partial_place place = {1, PARTIAL_OF_WINDOW}; /* before all */
   if (c->slices) place = (partial_place){carried_start(c) + 1, PARTIAL_OF_SLICE};
   for (int64_t i = 0; size && i < to->n; i++) {
@@ -54,24 +54,25 @@ static void write_partials(const carried *c, const pane_plan *plan, int32_t a, c
   }
 }
 
-/* How many tuples a state has taken in, if there is a count; else it counts as one. */
+/* Tuples in the state, if the query counts them; else 1. */
 static int64_t rows_of(const carried *c, const pane_plan *plan, int64_t i) {
   const aggregates *f = plan->functions;
   for (int32_t a = 0; a < f->n; a++) {
-    if (plan->kinds[a]->size == 0) return *(const int64_t *)(void *)(state_at(c, f, i) + f->each[a].offset);
+    if (kernel_at(plan->functions, a)->size == 0)
+      return *(const int64_t *)(void *)(state_at(c, f, i) + f->each[a].offset);
   }
   return 1;
 }
 
 pane *carried_node(const carried *c, const pane_plan *plan, int64_t limit) {
   int64_t n = same_start(c);
-  pane *node = memory_new(sizeof *node + packed_size(plan->functions, plan->kinds, n, 0));
+  pane *node = memory_new(sizeof *node + flat_size(plan->functions, n, 0));
   if (!node) return NULL;
   node->begin = carried_start(c);
   node->guest = true;
   node->n = n;
   node->limit = limit;
-  packed p = pane_packed(node);
+  flat_slice p = pane_flat(node);
   assert(p.rows);
   for (int64_t i = 0; i < n; i++) {
     p.keys[i] = c->numbers[c->first + i];
@@ -79,7 +80,7 @@ pane *carried_node(const carried *c, const pane_plan *plan, int64_t limit) {
   }
   uint8_t *at = p.columns;
   for (int32_t a = 0; a < plan->functions->n; a++) {
-    partial_list list = packed_next(&p, plan->kinds[a], a, &at);
+    partial_list list = flat_next(&p, plan->functions, a, &at);
     write_partials(c, plan, a, &list);
   }
   return node;

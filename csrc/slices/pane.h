@@ -1,6 +1,4 @@
-/*
- * pane.h - how a slice of time is handed over. Window [s, s + size) is the slices that begin in it (edges.h).
- */
+/* pane.h - a slice as it is handed over. Window [s, s + size) consists of the slices that begin in it (edges.h). */
 #pragma once
 
 #include "base/atomics.h"
@@ -12,8 +10,8 @@
 typedef struct pane_slab pane_slab;
 
 typedef struct pane {
-  _Alignas(16) cell next; /* the packed slice follows the node */
-  pane_slab *slab;        /* NULL: the reader's own, from a snapshot, merged or dense (pane_window.h) */
+  _Alignas(16) cell next; /* the flat slice follows the node */
+  pane_slab *slab;        /* NULL: made by the reader: from a snapshot, merged or dense (pane_window.h) */
   uint64_t begin;         /* of the slice */
   uint64_t position;      /* the edge that the input has reached; PANE_FOREVER: closed */
   int64_t through;        /* tuples of the input, from its beginning to the end of the slice */
@@ -21,41 +19,38 @@ typedef struct pane {
   int64_t limit;          /* above all its key numbers */
   uint64_t plain;         /* of its data: see slice.h */
   int32_t input;
-  uint32_t sweep; /* later slices use key numbers learnt since that sweep began (key_sweep.h); then the reader's */
-  bool owns;      /* partials hold memory */
+  uint32_t sweep; /* key numbers of later slices were learned since this sweep began (key_sweep.h); then the reader's */
+  bool owns;      /* partials own memory */
   bool unfolded;  /* not folded: see slice_unfolded.h */
-  bool dense;     /* the reader's own, with an entry for each key number: see slice_sum.h */
+  bool dense;     /* an entry for each key number: see slice_sum.h */
   bool held;      /* the reader's: the slice is still needed */
   bool guest;     /* slab is NULL: it refers to what a snapshot brought (carried.h) */
 } pane;
 
 _Static_assert(sizeof(pane) % 16 == 0, "partials hold 128-bit integers");
 
-static inline packed pane_packed(pane *p) {
-  packed data = packed_view(p + 1, p->n, p->plain, p->unfolded);
+static inline flat_slice pane_flat(pane *p) {
+  flat_slice data = flat_view(p + 1, p->n, p->plain, p->unfolded);
   data.dense = p->dense;
   return data;
 }
 
-/* What the windows are made of. */
+/* The query, and which shortcuts its functions allow. */
 typedef struct {
   pane_windows windows;
   const aggregates *functions;
-  const partial_kind **kinds; /* of each function */
-  bool unfolded;              /* slices may be unfolded */
-  bool firsts;                /* slices may be made of firsts: slice_firsts.h */
-  bool dense;                 /* slices of an edge may be added up: slice_sum.h */
-  uint64_t plain;             /* those whose sums are all plain */
-  bool merges;                /* they may be merged: no strings */
+  bool unfolded;  /* slices may be unfolded */
+  bool firsts;    /* slices may be made of firsts: slice_firsts.h */
+  bool dense;     /* slices of an edge may be added up: slice_sum.h */
+  uint64_t plain; /* those whose sums are all plain */
+  bool merges;    /* they may be merged: no strings */
 } pane_plan;
 
-/* False when out of memory. */
-bool pane_plan_init(pane_plan *p, pane_windows windows, const aggregates *functions);
-void pane_plan_free(pane_plan *p);
+pane_plan pane_plan_of(pane_windows windows, const aggregates *functions);
 
-/* The slice as a node of its own, which moves what partials hold and leaves the slice empty; or copies them, and such
-   memory stays the slice's. NULL when out of memory; nothing has changed. */
-pane *pane_pack(slice *from, uint64_t begin, bool move);
+/* A node of its own for the slice. `move`: the slice is empty afterwards, and memory that partials own is the node's;
+   else both stay the slice's. NULL: out of memory, nothing has changed. */
+pane *pane_of_slice(slice *from, uint64_t begin, bool move);
 
-/* Frees what the partials hold, if the node owns it. */
+/* Frees the memory that the partials own, if it is the node's. */
 void pane_drop(const pane_plan *p, pane *node);

@@ -5,19 +5,19 @@
 #include "slices/slice_firsts.h"
 #include "slices/slice_unfolded.h"
 
-/* Bytes. An input that sends little takes little; at most, one slab serves about a thousand tuples. Small: two nodes
-   without keys, or one with a key; larger ones are not used again. */
+/* Bytes. The first slab is small, for inputs that send little; the largest serves about a thousand tuples. In small
+   builds: two nodes without keys, or one with a key; larger slabs are not reused. */
 #define SLAB_FIRST ((size_t)SIZED(512, 160))
 #define SLAB_MAX ((size_t)SIZED(64 * 1024, 160))
 
-#define SPARES_MAX SIZED(32, 2) /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
-#define LOOSE_MAX SIZED(15, 2)  /* slices in a row: then knowing how many keys there are costs little */
+#define SPARES_MAX SIZED(32, 2)   /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
+#define UNFOLDED_MAX SIZED(15, 2) /* slices in a row: folding one of 16, to count its keys, costs little */
 
 struct pane_slab {
-  pane_slab *next; /* in `returned` or among the spares */
-  int64_t depth;   /* the reader's: in `returned`, how many slabs there are from here on */
+  pane_slab *next; /* in `returned` or `spare` */
+  int64_t depth;   /* the reader's: in `returned`, the number of slabs from here on */
   size_t size, used;
-  int64_t live; /* the reader's: nodes that it has read and not released */
+  int64_t live; /* the reader's: nodes read and not released */
   bool left;    /* the reader's: it has read a node of a later slab */
 };
 
@@ -25,7 +25,7 @@ _Static_assert(sizeof(pane_slab) % 16 == 0, "partials hold 128-bit integers");
 
 /* ---- nodes ---- */
 
-/* All slabs that the reader has given back. */
+/* Takes all slabs that the reader has returned. */
 static pane_slab *slabs_take(pane_input *in) {
   for (;;) {
     AT(insert_take_node);
@@ -36,7 +36,7 @@ static pane_slab *slabs_take(pane_input *in) {
   }
 }
 
-/* A slab with room for a node of this size: a used one if possible, whose memory is mapped and warm. */
+/* A slab with room for a node of this size: a returned one if possible, whose memory is mapped and cached. */
 static pane_slab *slab_new(pane_input *in, size_t size) {
   size_t room = !in->slab ? SLAB_FIRST : in->slab->size * 2 < SLAB_MAX ? in->slab->size * 2 : SLAB_MAX;
   if (room == SLAB_MAX && size <= SLAB_MAX) {
@@ -63,7 +63,7 @@ static void slab_begin(pane_slab *slab) {
   slab->left = false;
 }
 
-/* The reader is done with the slab: back to the input, unless that has plenty. */
+/* The reader returns a slab to the input, or frees it if the input has enough. */
 static void slab_give(pane_input *in, pane_slab *slab) {
   poison_freed(slab + 1, slab->size);
   while (slab->size == SLAB_MAX) {
@@ -72,7 +72,7 @@ static void slab_give(pane_input *in, pane_slab *slab) {
     if (top) READS(top->depth);
     WRITES(slab->next);
     slab->next = top;
-    slab->depth = top ? top->depth + 1 : 1; /* only the reader writes it, in whatever use the slab is */
+    slab->depth = top ? top->depth + 1 : 1; /* written by the reader only, also while the slab is in use */
     if (slab->depth > SPARES_MAX) break;
     AT(reclaim_free);
     if (returned_push(&in->returned, top, slab)) return;
@@ -80,8 +80,8 @@ static void slab_give(pane_input *in, pane_slab *slab) {
   memory_free(slab);
 }
 
-/* The input leaves its slab. The reader frees slabs, but never sees one whose only node was undone. If it is of the size
-   that is used again, it must stay valid: the reader may still read its depth. */
+/* The input leaves its slab. The reader frees slabs, but never sees one whose only node was undone. A slab of the size
+   that is reused must stay valid: the reader may still read its depth. */
 static void slab_leave(pane_input *in) {
   pane_slab *slab = in->slab;
   if (!slab || slab->used > 0) return;
@@ -94,9 +94,9 @@ static void slab_leave(pane_input *in) {
   in->spare = slab;
 }
 
-/* A node with `data` bytes of data, not linked. NULL when out of memory; nothing has changed. */
+/* A node with `data` bytes of data, not linked. NULL: out of memory, nothing has changed. */
 static pane *pane_new(pane_input *in, size_t data) {
-  size_t size = sizeof(pane) + packed_round(data);
+  size_t size = sizeof(pane) + flat_round(data);
   if (!in->slab || in->slab->size - in->slab->used < size) {
     pane_slab *slab = slab_new(in, size);
     if (!slab) return NULL;
@@ -111,10 +111,10 @@ static pane *pane_new(pane_input *in, size_t data) {
   return p;
 }
 
-/* Takes back the node of this size that was made last, not linked. */
-static void pane_undo(pane_input *in, size_t data) { in->slab->used -= sizeof(pane) + packed_round(data); }
+/* Removes the node made last, of this size, not linked. */
+static void pane_undo(pane_input *in, size_t data) { in->slab->used -= sizeof(pane) + flat_round(data); }
 
-/* The reader is done with the node. */
+/* The reader releases a node. */
 static void pane_release(const pane_hive *h, pane *p) {
   pane_drop(&h->plan, p);
   pane_slab *slab = p->slab;
@@ -124,7 +124,7 @@ static void pane_release(const pane_hive *h, pane *p) {
 
 /* ---- an input ---- */
 
-/* Links the node, whose data are there, and begins the next slice at `position`. */
+/* Links the node, whose data is complete, and begins the next slice at `position`. */
 static void hand_over(pane_input *in, pane_windows w, pane *p, uint64_t position) {
   p->begin = in->begin;
   p->position = position;
@@ -143,13 +143,13 @@ static void hand_over(pane_input *in, pane_windows w, pane *p, uint64_t position
 /* Hands the private slice over, empty or not, and begins the next one at `position`. */
 static bool pane_hive_publish(pane_input *in, pane_windows w, uint64_t position) {
   uint64_t plain;
-  size_t size = slice_packed_size(&in->slice, &plain);
+  size_t size = slice_flat_size(&in->slice, &plain);
   pane *p = pane_new(in, size);
   if (!p) return false;
   p->n = in->keys = in->slice.n;
   p->plain = plain;
-  in->unfolded = LOOSE_MAX;
-  slice_pack(&in->slice, p + 1, plain, &p->owns);
+  in->unfolded = UNFOLDED_MAX;
+  slice_flatten(&in->slice, p + 1, plain, &p->owns);
   hand_over(in, w, p, position);
   return true;
 }
@@ -161,18 +161,18 @@ typedef struct {
   int64_t from, to;
 } whole_slice;
 
-/* Whether to hand it over unfolded. Not if that took much more memory than folding it. */
-static bool goes_loose(const pane_input *in, const pane_plan *plan, int64_t rows) {
+/* Whether to hand it over unfolded: not if that takes much more memory than folding it. */
+static bool goes_unfolded(const pane_input *in, const pane_plan *plan, int64_t rows) {
   return plan->unfolded && in->unfolded > 0 && rows <= 2 * in->keys;
 }
 
-/* NULL: it has to be folded, or memory ran out, which folding will find. */
-static pane *loose_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
+/* NULL: fold it; if memory ran out, folding will notice. */
+static pane *unfolded_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
   uint64_t plain;
-  size_t size = slice_unfolded_size(plan->functions, plan->kinds, w->to - w->from, &plain);
+  size_t size = slice_unfolded_size(plan->functions, w->to - w->from, &plain);
   pane *p = pane_new(in, size);
   if (!p) return NULL;
-  if (!slice_unfolded_pack(plan->functions, plan->kinds, w->b, w->numbers, w->from, w->to, p + 1)) {
+  if (!slice_unfolded_flatten(plan->functions, w->b, w->numbers, w->from, w->to, p + 1)) {
     pane_undo(in, size);
     in->unfolded = 0;
     return NULL;
@@ -184,17 +184,17 @@ static pane *loose_pane(pane_input *in, const pane_plan *plan, const whole_slice
   return p;
 }
 
-/* The same for one that is made of firsts; what it does not need of the memory goes back. */
+/* The same by slice_firsts.h; returns memory that is not needed to the slab. */
 static pane *firsts_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
-  size_t size = packed_size(plan->functions, plan->kinds, w->to - w->from, 0);
+  size_t size = flat_size(plan->functions, w->to - w->from, 0);
   pane *p = pane_new(in, size);
   if (!p) return NULL;
-  p->n = slice_firsts_pack(&in->slice, w->b, w->numbers, w->from, w->to, p + 1);
+  p->n = slice_firsts_flatten(&in->slice, w->b, w->numbers, w->from, w->to, p + 1);
   if (p->n < 0) {
     pane_undo(in, size);
     return NULL;
   }
-  in->slab->used -= packed_round(size) - packed_round(packed_size(plan->functions, plan->kinds, p->n, 0));
+  in->slab->used -= flat_round(size) - flat_round(flat_size(plan->functions, p->n, 0));
   return p;
 }
 
@@ -202,10 +202,10 @@ static pane *firsts_pane(pane_input *in, const pane_plan *plan, const whole_slic
 static pane *quick_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
   if (in->slice.n > 0) return NULL;
   if (plan->firsts && w->to - w->from <= SLICE_FIRSTS_ROWS_MAX) return firsts_pane(in, plan, w);
-  return goes_loose(in, plan, w->to - w->from) ? loose_pane(in, plan, w) : NULL;
+  return goes_unfolded(in, plan, w->to - w->from) ? unfolded_pane(in, plan, w) : NULL;
 }
 
-/* The first row from `row` on that is not before the edge; most slices are short, so the steps begin small. */
+/* The first row from `row` on that is not before the edge. Most slices are short, so the steps begin small. */
 static int64_t rows_before(const int64_t *ts, int64_t row, int64_t rows, uint64_t edge) {
   int64_t step = 1, low = row;
   while (low + step < rows && (uint64_t)ts[low + step] < edge) {
@@ -262,7 +262,7 @@ bool pane_hive_close(pane_hive *h, int32_t input) {
 
 /* ---- the reader ---- */
 
-/* Moves the cursor of the slowest input to its next node and takes the slice in. */
+/* Moves the cursor of the slowest input to its next node and takes the slice. */
 static bool step(pane_hive *h, int32_t input, pane *node) {
   pane *left = h->cursor[input];
   node->slab->live++;
@@ -291,14 +291,14 @@ ps_code pane_hive_next(pane_hive *h) {
   }
 }
 
-/* A row per key that has tuples in the window. All slices held are in it: those that begin at its end or later have not
-   been read, since the slowest input is not past it; those before its start have been dropped. */
+/* A row per key that has tuples in the window. All slices held are in it: those that begin at its end or later were not
+   read, because the slowest input has not passed it; those before its start have left. */
 ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault) {
   AT(next_combine);
   return pane_window_emit(&h->window, rows, fault);
 }
 
-/* The window does not need the node any more. */
+/* Releases a node that the window gives back. */
 static void take_back(void *hive, pane *node) {
   const pane_hive *h = hive;
   if (h->cursor[node->input] != node) pane_release(h, node);
@@ -322,14 +322,14 @@ bool pane_hive_has_swept(const pane_hive *h, uint32_t sweep) {
 
 int64_t pane_hive_through(const pane_hive *h, int32_t input) { return h->cursor[input]->through; }
 
-/* What the input has published and the reader not read, and what it has not published. */
+/* Slices published and not read, then the private slice. */
 static bool visit_input(pane_hive *h, int32_t i, pane_visit visit, void *context) {
   pane_input *in = &h->input[i];
   bool ok = true;
   for (pane *node = pane_link_read(&h->cursor[i]->next); ok && node; node = pane_link_read(&node->next)) {
     if (node->n) ok = visit(context, node, PANE_LENT);
   }
-  return ok && (in->slice.n == 0 || visit(context, pane_pack(&in->slice, in->begin, false), PANE_COPIED));
+  return ok && (in->slice.n == 0 || visit(context, pane_of_slice(&in->slice, in->begin, false), PANE_COPIED));
 }
 
 bool pane_hive_visit_slices(pane_hive *h, pane_visit visit, void *context) {
@@ -342,7 +342,7 @@ bool pane_hive_visit_slices(pane_hive *h, pane_visit visit, void *context) {
 
 static bool input_init(pane_hive *h, int32_t i) {
   pane_input *in = &h->input[i];
-  if (!slice_init(&in->slice, h->plan.functions, h->plan.kinds, i)) return false;
+  if (!slice_init(&in->slice, h->plan.functions, i)) return false;
   in->last = pane_hive_expect(h, i, 1) ? pane_new(in, 0) : NULL;
   if (!in->last) {
     slice_free(&in->slice);
@@ -357,25 +357,21 @@ static bool input_init(pane_hive *h, int32_t i) {
 }
 
 /* What all inputs and the reader share. */
-static bool frame_init(pane_hive *h, pane_windows windows, const aggregates *functions, const slide_keys *keys,
-                       int32_t inputs) {
-  if (!pane_plan_init(&h->plan, windows, functions)) return false;
-  if (pane_window_init(&h->window, &h->plan, keys)) {
-    h->input = memory_new((size_t)inputs * sizeof *h->input);
-    h->cursor = memory_new((size_t)inputs * sizeof *h->cursor);
-    if (h->input && h->cursor && tournament_init(&h->seen, inputs)) return true;
-    memory_free(h->input);
-    memory_free(h->cursor);
-    pane_window_free(&h->window, (pane_owner){0});
-  }
-  pane_plan_free(&h->plan);
+static bool frame_init(pane_hive *h, const slide_keys *keys, int32_t inputs) {
+  if (!pane_window_init(&h->window, &h->plan, keys)) return false;
+  h->input = memory_new((size_t)inputs * sizeof *h->input);
+  h->cursor = memory_new((size_t)inputs * sizeof *h->cursor);
+  if (h->input && h->cursor && tournament_init(&h->seen, inputs)) return true;
+  memory_free(h->input);
+  memory_free(h->cursor);
+  pane_window_free(&h->window, (pane_owner){0});
   return false;
 }
 
 bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functions, const slide_keys *keys,
                     int32_t inputs) {
-  *h = (pane_hive){0};
-  if (!frame_init(h, windows, functions, keys, inputs)) return false;
+  *h = (pane_hive){.plan = pane_plan_of(windows, functions)};
+  if (!frame_init(h, keys, inputs)) return false;
   while (h->inputs < inputs && input_init(h, h->inputs)) h->inputs++;
   if (h->inputs == inputs) return true;
   pane_hive_free(h);
@@ -390,7 +386,7 @@ static void slabs_free(pane_slab *s) {
   }
 }
 
-/* The nodes of the list from the cursor on. */
+/* Frees the nodes from the cursor on. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->cursor[i];
   slab_leave(&h->input[i]);
@@ -413,5 +409,4 @@ void pane_hive_free(pane_hive *h) {
   tournament_free(&h->seen);
   memory_free(h->cursor);
   memory_free(h->input);
-  pane_plan_free(&h->plan);
 }

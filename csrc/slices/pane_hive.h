@@ -1,9 +1,9 @@
 /*
  * pane_hive.h - windows from per-input slices: one hand-over per slice and input, none per tuple or window.
  *
- * Ours, not in the paper; spec/PaneHive.tla is the text to read first, and the labels there are the AT(...) here.
+ * Ours, not in the paper. Specified in spec/PaneHive.tla; read that first: its labels are the AT(...) here.
  *
- * Slices   lie between edges, the starts and the ends of windows (pane.h).
+ * Slices   are between edges, the starts and ends of windows (pane.h).
  * Roles    each input has one thread at a time (pane_hive_add, _heartbeat, _close); one reader (pane_hive_next,
  *          _combine, _drop). Their calls may all run together.
  *
@@ -16,21 +16,22 @@
  *            o ---> [0,2) ---> [2,3) ---> [3,6) ---> null
  *                      ^ cursor              ^ last
  *
- *          A node holds the slice and the input's new position, the edge that it has reached. Nodes lie in slabs.
+ *          A node holds the slice and the input's new position, the edge that it has reached. Nodes are in slabs.
  *
  * Invariants
  *   I1  the slices of an input lie end to end, from 0 to its position
- *   I2  a slice holds exactly its input's tuples between begin and end, but for those in no window
- *   I3  of the tuples of a slice, a window covers all or none
- *   I4  a node never changes once it is linked, but for what belongs to the reader (marked below)
- *   I5  the reader holds the slices of windows that are not delivered yet; besides these, one node per input is alive
+ *   I2  a slice holds exactly its input's tuples between begin and end, except those in no window
+ *   I3  a window covers all tuples of a slice or none
+ *   I4  a node does not change once it is linked, except for fields of the reader (marked below)
+ *   I5  the reader holds the slices of windows not delivered yet; besides these, one node per input is alive
  *   I6  no node is read or written after it was freed
  * Guarantees
  *   G1  linearizable to WindowOrder: a call of an input takes effect when it links its node; a winset comes out at
  *       next_combine; "nothing there" holds at the read that found no node
  *   G2  each winset once, whole, in order; the output depends on the tuples alone
  *   G3  exact: what is complete is delivered, without waiting for more
- * Progress   inputs are wait-free but for memory allocation; the reader reads on only past nodes that were published.
+ * Progress   inputs are wait-free except for memory allocation; the reader advances only over nodes that were
+ * published.
  *
  * How the reader makes windows of slices, and at what cost: pane_window.h, slide.h. Snapshots: pane_save.h.
  */
@@ -40,18 +41,18 @@
 #include "base/tournament.h"
 
 typedef struct {
-  uint64_t begin, end; /* the private slice: the position that was published last, and the next edge */
+  uint64_t begin, end; /* of the private slice: the position published last, and the next edge */
   slice slice;
-  int64_t tuples;   /* handed over or folded so far, or in no window */
-  int64_t limit;    /* above all key numbers that may have come */
-  int64_t keys;     /* in the slice that was folded last */
-  int64_t unfolded; /* slices that may be unfolded before one is folded again, to see how many keys there are */
+  int64_t tuples;   /* so far: handed over, folded, or in no window */
+  int64_t limit;    /* above all its key numbers */
+  int64_t keys;     /* in the slice folded last */
+  int64_t unfolded; /* slices that may be unfolded until one is folded again, to count its keys */
   uint32_t sweep;   /* pane_hive_set_sweep: see pane.h */
   pane *last;       /* the end of the list */
   pane_slab *slab;  /* being filled with nodes */
-  pane_slab *spare; /* slabs that wait for their turn */
+  pane_slab *spare; /* slabs for reuse */
   uint8_t apart[64];
-  cell returned; /* slabs that the reader is done with; it alone pushes, the input takes all */
+  cell returned; /* slabs freed by the reader: only it pushes, the input takes all */
   uint8_t apart_too[64];
 } pane_input;
 
@@ -60,8 +61,8 @@ typedef struct {
   pane_plan plan;
   int32_t inputs;
   pane_input *input;
-  uint8_t apart[64];  /* what the inputs read from what the reader writes */
-  pane **cursor;      /* the reader's: the last node that was read of each input */
+  uint8_t apart[64];  /* separates what the inputs read from what the reader writes */
+  pane **cursor;      /* the reader's: the last node read of each input */
   tournament seen;    /* the reader's: and its position */
   pane_window window; /* the reader's */
 } pane_hive;
@@ -71,16 +72,16 @@ bool pane_hive_init(pane_hive *h, pane_windows windows, const aggregates *functi
                     int32_t inputs);
 void pane_hive_free(pane_hive *h);
 
-/* An input's thread. Expect: key numbers below `limit` may come; false when out of memory, nothing has changed. The
-   others: false when out of memory; the input must not be used any more then. Add publishes every slice that ends in
-   the batch; `numbers` are the key numbers of its rows. Close comes once. */
+/* An input's thread. Expect makes room for key numbers below `limit`; false: out of memory, nothing has changed. The
+   others: false: out of memory; the input must not be used any more. Add publishes every slice that ends in the batch;
+   `numbers` are the key numbers of its rows. Close is called once. */
 bool pane_hive_expect(pane_hive *h, int32_t input, int64_t limit);
 bool pane_hive_add(pane_hive *h, int32_t input, const batch *b, const uint32_t *numbers);
 bool pane_hive_heartbeat(pane_hive *h, int32_t input, uint64_t ts);
 bool pane_hive_close(pane_hive *h, int32_t input);
 
-/* An input's thread. Sweep: its key numbers were learnt since that key sweep began (key_sweep.h). Edge: from there on
-   the next slice begins. Last: the node that was handed over last. */
+/* An input's thread. Sweep: its key numbers were learned since that key sweep began (key_sweep.h). Edge: begin of the
+   next slice. Last: the node handed over last. */
 static inline uint32_t pane_hive_sweep(const pane_hive *h, int32_t which) { return h->input[which].sweep; }
 static inline void pane_hive_set_sweep(pane_hive *h, int32_t which, uint32_t sweep) { h->input[which].sweep = sweep; }
 static inline uint64_t pane_hive_edge(const pane_hive *h, int32_t which) { return h->input[which].end; }
@@ -92,7 +93,7 @@ ps_code pane_hive_next(pane_hive *h);
 ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault);
 ps_code pane_hive_drop(pane_hive *h);
 
-/* The reader, with the input standing still, whose sweep has been set: if nothing of it is unread or begun, it counts
+/* The reader, while the input stands still and its sweep has been set: if nothing of it is unread or begun, it counts
    as if a slice of that sweep had been read. */
 void pane_hive_skip(pane_hive *h, int32_t input);
 
@@ -102,10 +103,10 @@ static inline bool pane_hive_has_seen(const pane_hive *h, int32_t which, uint32_
 }
 bool pane_hive_has_swept(const pane_hive *h, uint32_t sweep);
 
-/* The reader: tuples of the input in the slices that have been read so far. */
+/* The reader: tuples of the input in the slices read so far. */
 int64_t pane_hive_through(const pane_hive *h, int32_t input);
 
-/* The reader: the position of the input in the slices that have been read, and the lowest of all. */
+/* The reader: the position of the input in the slices read, and the lowest of all. */
 static inline uint64_t pane_hive_position(const pane_hive *h, int32_t which) { return h->seen.score[which]; }
 static inline uint64_t pane_hive_lowest(const pane_hive *h) { return tournament_lowest(&h->seen); }
 
@@ -114,5 +115,5 @@ static inline const pane_plan *pane_hive_plan(const pane_hive *h) { return &h->p
 /* The reader: its window. */
 static inline pane_window *pane_hive_window(pane_hive *h) { return &h->window; }
 
-/* While all stand still: visits all slices that there are (pane_window.h). */
+/* While all stand still: visits all slices (pane_window.h). */
 bool pane_hive_visit_slices(pane_hive *h, pane_visit visit, void *context);

@@ -7,7 +7,7 @@
 
 bool pane_saver_init(pane_saver *s, pane_hive *h, const slide_keys *keys, partial_place until) {
   *s = (pane_saver){.hive = h, .plan = pane_hive_plan(h), .until = until};
-  if (!slide_init(&s->sums, s->plan->functions, s->plan->kinds, keys, (slide_source){0})) return false;
+  if (!slide_init(&s->sums, s->plan->functions, keys, (slide_source){0})) return false;
   s->state = memory_new((size_t)s->plan->functions->state_size);
   s->fronts = s->state ? slide_copy_fronts(pane_window_slide(pane_hive_window(h))) : NULL;
   if (s->fronts) return true;
@@ -30,7 +30,7 @@ void pane_saver_free(pane_saver *s) {
 
 /* ---- collecting ---- */
 
-/* Takes the node over, also when out of memory. */
+/* Owns the node from here on, also when out of memory. */
 static bool add(pane_saver *s, pane_source source) {
   if (source.node && memory_grow((void **)&s->source, &s->capacity, s->n + 1, sizeof *s->source)) {
     s->source[s->n++] = source;
@@ -40,23 +40,23 @@ static bool add(pane_saver *s, pane_source source) {
   return false;
 }
 
-/* A copy whose stacked partials are the fronts, from which the slice then leaves. NULL when out of memory. */
+/* A copy whose stacked partials are the fronts; then the slice leaves these. NULL: out of memory. */
 static pane *copy_flipped(pane_saver *s, pane *from) {
   const pane_plan *plan = s->plan;
-  size_t size = sizeof *from + packed_size(plan->functions, plan->kinds, from->n, from->plain);
+  size_t size = sizeof *from + flat_size(plan->functions, from->n, from->plain);
   pane *to = memory_new(size);
   if (!to) return NULL;
   memcpy(to, from, size);
-  packed own = pane_packed(from), best = pane_packed(to);
+  flat_slice own = pane_flat(from), best = pane_flat(to);
   uint8_t *own_at = own.columns, *best_at = best.columns;
   for (int32_t a = 0; a < plan->functions->n; a++) {
-    size_t each = plan->kinds[a]->size;
-    partial_list left = packed_next(&own, plan->kinds[a], a, &own_at);
-    partial_list right = packed_next(&best, plan->kinds[a], a, &best_at);
-    for (int64_t i = 0; plan->kinds[a]->stacked && i < left.n; i++) {
-      uint8_t *front = (uint8_t *)s->fronts[a] + left.keys[i] * each;
-      memcpy((uint8_t *)right.partials + (size_t)i * each, front, each);
-      memcpy(front, (uint8_t *)left.partials + (size_t)i * each, each);
+    const kernel *kind = kernel_at(plan->functions, a);
+    partial_list left = flat_next(&own, plan->functions, a, &own_at);
+    partial_list right = flat_next(&best, plan->functions, a, &best_at);
+    for (int64_t i = 0; kind->stacked && i < left.n; i++) {
+      uint8_t *front = (uint8_t *)s->fronts[a] + left.keys[i] * kind->size;
+      memcpy((uint8_t *)right.partials + (size_t)i * kind->size, front, kind->size);
+      memcpy(front, (uint8_t *)left.partials + (size_t)i * kind->size, kind->size);
     }
   }
   return to;
@@ -72,7 +72,7 @@ bool pane_saver_owe(pane_saver *s, int32_t input, const batch *b, const uint32_t
                     int64_t limit) {
   const pane_plan *plan = s->plan;
   slice scratch;
-  if (!slice_init(&scratch, plan->functions, plan->kinds, input)) return false;
+  if (!slice_init(&scratch, plan->functions, input)) return false;
   bool ok = slice_expect(&scratch, (uint32_t)(limit > 0 ? limit - 1 : 0));
   for (int64_t row = from, end; ok && row < b->rows; row = end) {
     uint64_t begin = last_edge(plan->windows, (uint64_t)batch_ts(b, row));
@@ -80,7 +80,7 @@ bool pane_saver_owe(pane_saver *s, int32_t input, const batch *b, const uint32_t
     for (end = row + 1; end < b->rows && (uint64_t)batch_ts(b, end) < edge;) end++;
     if (!is_covered(plan->windows, begin)) continue;
     ok = slice_fold(&scratch, b, numbers, row, end, false) &&
-         add(s, (pane_source){pane_pack(&scratch, begin, true), PANE_OWED});
+         add(s, (pane_source){pane_of_slice(&scratch, begin, true), PANE_OWED});
   }
   slice_free(&scratch);
   return ok;

@@ -1,12 +1,12 @@
 /*
  * pane_save.h - the slices of a hive, while it stands still, as states by (begin of the slice, key).
  *
- * Inputs fold tuples as they come, but a snapshot is of a place in the order of tuples: those after it, not ready yet,
- * are saved as tuples and added again. So they are folded once more, into slices that are owed (pane_saver_owe), and
- * subtracted from the sums; for min, max, first and last see partial_save.
+ * Inputs fold tuples as they arrive, but a snapshot is of a place in the order of tuples: tuples after it, which are
+ * not ready, are saved as tuples and added again. So they are folded once more, into slices that are owed
+ * (pane_saver_owe), and subtracted from the sums; for the other functions see partial_save.
  *
- * Where a slice is in the front stacks (slide.c), min, max, first and last know no more of it than the best of it and of
- * all slices after it in the front. That is enough: a window that covers the slice covers these too.
+ * Of a slice in the front stacks (slide.c), only the best of it and of all later slices in the front is known to the
+ * stacked functions. That is enough: a window that covers the slice covers those too.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ typedef struct {
   pane_source *source; /* all slices */
   int64_t n, capacity;
   slide sums;    /* of one slice, all inputs together */
-  void **fronts; /* of each stacked function: what the front is when the slices before it have left */
+  void **fronts; /* of each stacked function: the front after the slices before it have left */
   uint8_t *state;
 } pane_saver;
 
@@ -32,8 +32,8 @@ typedef struct {
 bool pane_saver_init(pane_saver *s, pane_hive *h, const slide_keys *keys, partial_place until);
 void pane_saver_free(pane_saver *s);
 
-/* The rows from `from` on, of the input's tuples, come after `until`; key numbers are below `limit`. */
+/* The input's rows from `from` on come after `until`; key numbers are below `limit`. */
 bool pane_saver_owe(pane_saver *s, int32_t input, const batch *b, const uint32_t *numbers, int64_t from, int64_t limit);
 
-/* Calls visit for every slice and key, begins never decreasing, until it gives false. Once. */
+/* Calls visit for every slice and key, begins never decreasing, until it returns false. To be called once. */
 bool pane_saver_run(pane_saver *s, window_visit visit, void *context);

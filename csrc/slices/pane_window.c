@@ -6,7 +6,7 @@
 #define MERGE_FROM SIZED(512, 2) /* slices held: fewer stay in the cache, and merging them costs more than it saves */
 #define HELD_FIRST SIZED(64, 1)  /* slices */
 
-/* Partials of an edge that are worth adding up, if there are more. */
+/* More partials of an edge than this are worth adding up. */
 #define CROWD(keys) SIZED(keys, ((void)(keys), INT64_C(1)))
 
 static inline pane *held(const pane_window *w, uint64_t number) {
@@ -18,7 +18,7 @@ static inline pane *oldest(const pane_window *w) { return held(w, slide_first(&w
 /* ---- making ---- */
 
 void pane_window_show(const pane_plan *plan, pane *node, slide_slice *to) {
-  packed p = pane_packed(node);
+  flat_slice p = pane_flat(node);
   to->n = p.n;
   to->limit = node->limit;
   to->keys = p.keys;
@@ -26,7 +26,7 @@ void pane_window_show(const pane_plan *plan, pane *node, slide_slice *to) {
   to->step = 1;
   to->dense = p.dense;
   uint8_t *at = p.columns;
-  for (int32_t a = 0; a < plan->functions->n; a++) to->partials[a] = packed_next(&p, plan->kinds[a], a, &at);
+  for (int32_t a = 0; a < plan->functions->n; a++) to->partials[a] = flat_next(&p, plan->functions, a, &at);
 }
 
 static void show_held(const void *window, uint64_t number, slide_slice *to) {
@@ -36,13 +36,13 @@ static void show_held(const void *window, uint64_t number, slide_slice *to) {
 
 bool pane_window_init(pane_window *w, const pane_plan *plan, const slide_keys *keys) {
   *w = (pane_window){.plan = plan, .due = PANE_FOREVER, .slices = {.slices = true}};
-  if (!slice_init(&w->merged, plan->functions, plan->kinds, 0)) return false;
-  if (slide_init(&w->slide, plan->functions, plan->kinds, keys, (slide_source){show_held, w})) return true;
+  if (!slice_init(&w->merged, plan->functions, 0)) return false;
+  if (slide_init(&w->slide, plan->functions, keys, (slide_source){show_held, w})) return true;
   slice_free(&w->merged);
   return false;
 }
 
-/* A node of the window's own. */
+/* Frees a node that the window made. */
 static void own_free(const pane_plan *plan, pane *node) {
   pane_drop(plan, node);
   memory_free(node);
@@ -89,14 +89,14 @@ static bool hold(pane_window *w, pane *node) {
   return true;
 }
 
-/* A node of the window's own is held. */
+/* Holds a node that the window made. */
 static bool hold_own(pane_window *w, pane *node) {
   if (node && hold(w, node)) return true;
   if (node) own_free(w->plan, node);
   return false;
 }
 
-/* Whether what all inputs hand over of one edge is more than there are keys: it was so at the edge before. */
+/* Whether all inputs hand over more partials of one edge than there are keys: judged by the edge before. */
 static bool is_crowded(pane_window *w, const pane *node) {
   if (node->begin != w->edge) {
     w->crowded = w->edge_partials > CROWD(w->limit);
@@ -108,38 +108,38 @@ static bool is_crowded(pane_window *w, const pane *node) {
   return w->crowded;
 }
 
-/* Whether the slice has been added up with others of its edge. */
+/* Adds the slice to others of its edge, if it may be; returns whether. */
 static bool goes_dense(pane_window *w, pane *node) {
   const pane_plan *p = w->plan;
   if (!p->dense || !is_crowded(w, node) || slide_is_empty(&w->slide) || node->plain != p->plain) return false;
-  if (!w->dense) w->dense = slice_sum_new(p->functions, p->kinds, node->begin, w->limit);
-  return w->dense && node->limit <= w->dense->limit && slice_sum_add(w->dense, node, p->functions, p->kinds);
+  if (!w->dense) w->dense = slice_sum_new(p->functions, node->begin, w->limit);
+  return w->dense && node->limit <= w->dense->limit && slice_sum_add(w->dense, node, p->functions);
 }
 
-/* What was added up or merged is held. */
+/* Holds what was added up or merged. */
 static bool seal(pane_window *w) {
   pane *dense = w->dense;
   w->dense = NULL;
   if (dense && !hold_own(w, dense)) return false;
-  return w->merged.n == 0 || hold_own(w, pane_pack(&w->merged, w->merged_begin, true));
+  return w->merged.n == 0 || hold_own(w, pane_of_slice(&w->merged, w->merged_begin, true));
 }
 
 static bool is_sealed(const pane_window *w) { return !w->dense && w->merged.n == 0; }
 
-/* Whether what has been merged or added up begins elsewhere. */
+/* Whether what was merged or added up has another begin. */
 static bool is_of_another_edge(const pane_window *w, uint64_t begin) {
   return (w->dense && w->dense->begin != begin) || (w->merged.n > 0 && w->merged_begin != begin);
 }
 
 static bool merge(pane_window *w, pane *node) {
   w->merged_begin = node->begin;
-  packed p = pane_packed(node);
+  flat_slice p = pane_flat(node);
   return slice_expect(&w->merged, (uint32_t)(node->limit - 1)) && slice_merge(&w->merged, &p);
 }
 
 /* ---- which window is due ---- */
 
-/* The next carried slice is held. */
+/* Holds the next carried slice. */
 static bool hold_carried(pane_window *w) {
   pane *node = carried_node(&w->slices, w->plan, slide_limit(&w->slide));
   if (!hold_own(w, node)) return false;
@@ -154,7 +154,7 @@ static uint64_t end_of_first(const pane_window *w, uint64_t begin) {
   return (start < w->start_next ? w->start_next : start) + w->plan->windows.size;
 }
 
-/* Makes I1 and I2 true: after something was taken or left. */
+/* Restores I1 and I2 after a slice entered or left. */
 static bool find_due(pane_window *w) {
   uint64_t due = PANE_FOREVER, other = PANE_FOREVER;
   if (!slide_is_empty(&w->slide)) due = end_of_first(w, oldest(w)->begin);
@@ -168,7 +168,7 @@ static bool find_due(pane_window *w) {
   return true;
 }
 
-/* Slices come by their begins: once one is held, later ones do not change which window is due. */
+/* Slices are taken in the order of their begins: once one is held, later ones do not change which window is due. */
 static bool is_due_known(const pane_window *w) {
   return w->due < PANE_FOREVER && !carried_left(&w->windows) && !carried_left(&w->slices);
 }
@@ -190,10 +190,10 @@ ps_code pane_window_next(pane_window *w, uint64_t position) {
 
 /* ---- the window ---- */
 
-/* The carried window of this start, between open and close: it is in the totals then. */
+/* The carried window of this start; in the totals between open and close. */
 typedef struct {
   pane *node;    /* NULL: there is none */
-  pane *without; /* what the stacked totals of its keys were before */
+  pane *without; /* the stacked totals of its keys before */
 } guest;
 
 static void guest_free(guest *g) {
@@ -204,7 +204,7 @@ static void guest_free(guest *g) {
 static bool guest_enter(pane_window *w, guest *g) {
   const pane_plan *plan = w->plan;
   slide_slice v = slide_blank(&w->slide);
-  size_t size = sizeof(pane) + packed_size(plan->functions, plan->kinds, g->node->n, 0);
+  size_t size = sizeof(pane) + flat_size(plan->functions, g->node->n, 0);
   g->without = memory_new(size);
   if (!g->without) return false;
   memcpy(g->without, g->node, size);
@@ -254,7 +254,7 @@ bool pane_window_visit(pane_window *w, uint8_t *state, window_visit visit, void 
   return guest_close(w, &g) && ok;
 }
 
-/* The slice has left: the node goes back to the hive, or is freed. */
+/* The slice has left: gives the node back to the hive, or frees it. */
 static void let_go(pane_window *w, pane *node, pane_owner owner) {
   w->partials -= node->n;
   node->held = false;
@@ -319,7 +319,7 @@ bool pane_window_visit_slices(pane_window *w, pane_visit visit, void *context) {
     ok = visit(context, held(w, i), slide_has_flipped(&w->slide, i) ? PANE_FLIPPED : PANE_LENT);
   }
   if (ok && w->dense) ok = visit(context, w->dense, PANE_LENT);
-  if (ok && w->merged.n) ok = visit(context, pane_pack(&w->merged, w->merged_begin, false), PANE_COPIED);
+  if (ok && w->merged.n) ok = visit(context, pane_of_slice(&w->merged, w->merged_begin, false), PANE_COPIED);
   carried rest = w->slices;
   while (ok && carried_left(&rest)) {
     pane *node = carried_node(&rest, w->plan, slide_limit(&w->slide));

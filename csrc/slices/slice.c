@@ -6,8 +6,8 @@
 #define CAPACITY_FIRST SIZED(64, 1)          /* entries, and numbers of keys */
 #define GENERATION_MAX SIZED(UINT32_MAX, 3u) /* then generations begin again */
 
-bool slice_init(slice *s, const aggregates *functions, const partial_kind **kinds, int32_t input) {
-  *s = (slice){.functions = functions, .kinds = kinds, .input = PARTIAL_INPUT + (uint64_t)input, .generation = 1};
+bool slice_init(slice *s, const aggregates *functions, int32_t input) {
+  *s = (slice){.functions = functions, .input = PARTIAL_INPUT + (uint64_t)input, .generation = 1};
   s->columns = memory_new((size_t)functions->n * sizeof *s->columns);
   s->copies = memory_new((size_t)functions->n * sizeof *s->copies);
   if (s->columns && s->copies) return true;
@@ -17,7 +17,7 @@ bool slice_init(slice *s, const aggregates *functions, const partial_kind **kind
 
 void slice_free(slice *s) {
   for (int32_t a = 0; s->columns && a < s->functions->n; a++) {
-    if (s->columns[a]) partial_drop(s->kinds[a], s->columns[a], s->n);
+    if (s->columns[a]) partial_drop(kernel_at(s->functions, a), s->columns[a], s->n);
     memory_free(s->columns[a]);
   }
   for (int32_t a = 0; s->copies && a < s->functions->n; a++) {
@@ -40,7 +40,7 @@ bool slice_expect(slice *s, uint32_t keys_max) {
   return true;
 }
 
-/* Room for so many entries. What has grown when memory runs out is larger than `capacity`, which does no harm. */
+/* Makes room for n entries. Out of memory: some arrays are larger than `capacity` then, which does no harm. */
 static bool reserve(slice *s, int64_t entries) {
   if (entries <= s->capacity) return true;
   int64_t capacity = s->capacity ? s->capacity : CAPACITY_FIRST;
@@ -48,9 +48,9 @@ static bool reserve(slice *s, int64_t entries) {
   bool ok = memory_extend((void **)&s->keys, s->capacity, capacity, sizeof *s->keys) &&
             memory_extend((void **)&s->rows, s->capacity, capacity, sizeof *s->rows);
   for (int32_t a = 0; ok && a < s->functions->n; a++) {
-    if (s->kinds[a]->size) ok = memory_extend(&s->columns[a], s->capacity, capacity, s->kinds[a]->size);
-    if (ok && s->kinds[a]->is_bytes)
-      ok = memory_extend((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
+    const kernel *kind = kernel_at(s->functions, a);
+    if (kind->size) ok = memory_extend(&s->columns[a], s->capacity, capacity, kind->size);
+    if (ok && kind->is_bytes) ok = memory_extend((void **)&s->copies[a], s->capacity, capacity, sizeof *s->copies[a]);
   }
   if (ok) s->capacity = capacity;
   return ok;
@@ -58,9 +58,9 @@ static bool reserve(slice *s, int64_t entries) {
 
 /* ---- entries ---- */
 
-/* Makes the partials of the entries from `from` on empty. */
+/* Clears the partials of the entries from `from` on. */
 static void clear_entries(slice *s, int32_t a, int64_t from) {
-  size_t size = s->kinds[a]->size;
+  size_t size = kernel_at(s->functions, a)->size;
   if (size) memset((uint8_t *)s->columns[a] + (size_t)from * size, 0, (size_t)(s->n - from) * size);
 }
 
@@ -88,7 +88,7 @@ static void find_entries(slice *s, const uint32_t *numbers, row_block *k) {
 
 /* ---- merge ---- */
 
-static void merge_entries(slice *s, const packed *p, int64_t from, int64_t n, uint32_t *entry) {
+static void merge_entries(slice *s, const flat_slice *p, int64_t from, int64_t n, uint32_t *entry) {
   uint64_t *slot = s->slot, generation = (uint64_t)s->generation << 32;
   int64_t before = s->n;
   for (int64_t i = 0; i < n; i++) {
@@ -108,13 +108,13 @@ static void merge_entries(slice *s, const packed *p, int64_t from, int64_t n, ui
   for (int32_t a = 0; a < s->functions->n; a++) clear_entries(s, a, before);
 }
 
-static bool merge_block(slice *s, const packed *p, int64_t from, int64_t n) {
+static bool merge_block(slice *s, const flat_slice *p, int64_t from, int64_t n) {
   uint32_t entry[ROW_BLOCK];
   merge_entries(s, p, from, n, entry);
   uint8_t *at = p->columns;
   for (int32_t a = 0; a < s->functions->n; a++) {
-    const partial_kind *kind = s->kinds[a];
-    partial_list list = packed_next(p, kind, a, &at);
+    const kernel *kind = kernel_at(s->functions, a);
+    partial_list list = flat_next(p, s->functions, a, &at);
     if (kind->size == 0) continue;
     list.partials = (uint8_t *)list.partials + (size_t)from * (list.plain ? sizeof(int128) : kind->size);
     list.rows = list.rows ? list.rows + from : NULL;
@@ -125,7 +125,7 @@ static bool merge_block(slice *s, const packed *p, int64_t from, int64_t n) {
   return true;
 }
 
-bool slice_merge(slice *s, const packed *p) {
+bool slice_merge(slice *s, const flat_slice *p) {
   if (!reserve(s, s->n + p->n)) return false;
   for (int64_t from = 0; from < p->n; from += ROW_BLOCK) {
     if (!merge_block(s, p, from, p->n - from < ROW_BLOCK ? p->n - from : ROW_BLOCK)) return false;
@@ -154,16 +154,16 @@ bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from,
     if (!reserve(s, s->n + k.rows)) return false;
     find_entries(s, numbers + k.row, &k);
     for (int32_t a = 0; a < s->functions->n; a++) {
-      if (s->kinds[a]->size && !fold_aggregate(s, a, &k, settle)) return false;
+      if (kernel_at(s->functions, a)->size && !fold_aggregate(s, a, &k, settle)) return false;
     }
   }
   return true;
 }
 
-/* Another slice begins. */
+/* Begins another slice. */
 static void next_generation(slice *s) {
   if (s->generation++ < GENERATION_MAX) return;
-  memset(s->slot, 0, (size_t)s->slot_capacity * sizeof *s->slot); /* the slots of long ago would be right again */
+  memset(s->slot, 0, (size_t)s->slot_capacity * sizeof *s->slot); /* else old slots would be valid again */
   s->generation = 1;
 }
 
@@ -186,62 +186,68 @@ int64_t slice_find_first(slice *s, const uint32_t *numbers, int64_t n, uint16_t 
   return met;
 }
 
-/* ---- pack ---- */
+/* ---- flatten ---- */
 
 static bool is_plain(const slice *s, int32_t a) {
-  return s->kinds[a]->sums && a < PACKED_PLAIN_MAX && s->kinds[a]->is_plain(s->columns[a], s->rows, s->n);
+  const kernel *kind = kernel_at(s->functions, a);
+  return kind->sums && a < FLAT_PLAIN_MAX && kind->is_plain(s->columns[a], s->rows, s->n);
 }
 
-size_t packed_size(const aggregates *functions, const partial_kind *const *kinds, int64_t n, uint64_t plain) {
-  size_t size = packed_round((size_t)n * sizeof(uint32_t)) + packed_round((size_t)n * sizeof(int64_t));
-  for (int32_t a = 0; a < functions->n; a++) size += packed_column_size(kinds[a], n, packed_is_plain(plain, a));
+size_t flat_size(const aggregates *functions, int64_t n, uint64_t plain) {
+  size_t size = flat_round((size_t)n * sizeof(uint32_t)) + flat_round((size_t)n * sizeof(int64_t));
+  for (int32_t a = 0; a < functions->n; a++)
+    size += flat_column_size(kernel_at(functions, a), n, flat_is_plain(plain, a));
   return size;
 }
 
-size_t slice_packed_size(const slice *s, uint64_t *plain) {
+size_t slice_flat_size(const slice *s, uint64_t *plain) {
   size_t strings = 0;
   *plain = 0;
   for (int32_t a = 0; a < s->functions->n; a++) {
+    const kernel *kind = kernel_at(s->functions, a);
     if (is_plain(s, a)) *plain |= UINT64_C(1) << a;
-    if (s->kinds[a]->is_bytes) strings += packed_round((size_t)s->kinds[a]->length(s->columns[a], s->n));
+    if (kind->is_bytes) strings += flat_round((size_t)kind->length(s->columns[a], s->n));
   }
-  return packed_size(s->functions, s->kinds, s->n, *plain) + strings;
+  return flat_size(s->functions, s->n, *plain) + strings;
 }
 
-void slice_pack_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
-  packed p = packed_view(place, s->n, plain, false);
+void slice_flatten_copy(const slice *s, void *place, uint64_t plain, bool *owns) {
+  flat_slice p = flat_view(place, s->n, plain, false);
   *owns = false;
   if (s->n == 0) return;
   memcpy(p.keys, s->keys, (size_t)s->n * sizeof *p.keys);
   memcpy(p.rows, s->rows, (size_t)s->n * sizeof *p.rows);
   uint8_t *at = p.columns;
   for (int32_t a = 0; a < s->functions->n; a++) {
-    partial_list list = packed_next(&p, s->kinds[a], a, &at);
+    const kernel *kind = kernel_at(s->functions, a);
+    partial_list list = flat_next(&p, s->functions, a, &at);
     if (list.plain) {
-      s->kinds[a]->pack_plain(s->columns[a], s->n, list.partials);
-    } else if (s->kinds[a]->size) {
-      memcpy(list.partials, s->columns[a], (size_t)s->n * s->kinds[a]->size);
-      if (s->kinds[a]->owns) *owns |= s->kinds[a]->holds(list.partials, s->n);
+      kind->flatten_plain(s->columns[a], s->n, list.partials);
+    } else if (kind->size) {
+      memcpy(list.partials, s->columns[a], (size_t)s->n * kind->size);
+      if (kind->owns) *owns |= kind->holds(list.partials, s->n);
     }
   }
-  uint8_t *again = p.columns; /* strings lie behind the columns */
+  uint8_t *again = p.columns; /* strings follow the columns */
   for (int32_t a = 0; a < s->functions->n; a++) {
-    partial_list list = packed_next(&p, s->kinds[a], a, &again);
-    if (s->kinds[a]->is_bytes) at = s->kinds[a]->pack(list.partials, s->n, at);
+    const kernel *kind = kernel_at(s->functions, a);
+    partial_list list = flat_next(&p, s->functions, a, &again);
+    if (kind->is_bytes) at = kind->flatten(list.partials, s->n, at);
   }
 }
 
-/* What is in the entries now is read by nobody. */
+/* The entries are not read any more. */
 static void entries_freed(slice *s) {
   poison_freed(s->keys, (size_t)s->n * sizeof *s->keys);
   poison_freed(s->rows, (size_t)s->n * sizeof *s->rows);
   for (int32_t a = 0; a < s->functions->n; a++) {
-    if (s->kinds[a]->size) poison_freed(s->columns[a], (size_t)s->n * s->kinds[a]->size);
+    const kernel *kind = kernel_at(s->functions, a);
+    if (kind->size) poison_freed(s->columns[a], (size_t)s->n * kind->size);
   }
 }
 
-void slice_pack(slice *s, void *place, uint64_t plain, bool *owns) {
-  slice_pack_copy(s, place, plain, owns);
+void slice_flatten(slice *s, void *place, uint64_t plain, bool *owns) {
+  slice_flatten_copy(s, place, plain, owns);
   entries_freed(s);
   s->n = 0;
   next_generation(s);

@@ -1,25 +1,25 @@
 /*
  * slide.c - see slide.h.
  *
- * Why a slice costs O(1) per key, whatever the number of windows it is in. Functions differ in how they forget
+ * Why a slice costs O(1) per key, whatever the number of windows it is in. How it leaves depends on the function
  * (partial.h):
  *
  *   Sums and counts are subtracted when a slice leaves. That is exact: counts are integers, and sums are kept as
  *   integers or as exact sums (exact_sum.h), so x + y - y is x to the bit. Rounding happens in partial_finish alone.
  *
- *   Last is the newest so far. When the slice that has it leaves, all older ones have left: none is left over.
+ *   Last is the newest so far. When its slice leaves, all older ones have left.
  *
- *   The others cannot be subtracted. Their slices lie in two stacks, the older ones in the front:
+ *   The others cannot be subtracted. Their slices are in two stacks, the older ones in the front:
  *
  *           oldest                            newest
  *           [ a ] [ b ] [ c ]  |  [ d ] [ e ]
  *           <----- front        back ------->
  *
  *   Per key one value stands for each stack: the best of a, b, c and the best of d, e. A window's value is the better
- *   of the two. A slice that enters goes to the back: one comparison per key. One that leaves is the top of the front:
- *   its partials hold what the front was without it, so leaving is one copy per key. When the front is empty, the
- *   stacks flip: all slices go from the back to the front, newest first, and each leaves its place to what the front was
- *   before it:
+ *   of the two. A slice that enters is added to the back: one comparison per key. One that leaves is the top of the
+ *   front: its partials hold what the front was without it, so leaving is one copy per key. When the front is empty, the
+ *   stacks flip: all slices move from the back to the front, newest first, and the place of each then holds what the
+ *   front was before it:
  *
  *                            front      a's place   b's place   c's place
  *           push c           c                                  none
@@ -28,18 +28,17 @@
  *
  *   A slice is pushed once and popped once. So per key it costs an enter, a push and a pop.
  *
- * What is skipped when no key changed. Windows that overlap often have the same keys. `changed` is set by a key that
- * comes (its tuples were 0) or goes (they are 0 now). If it is not set, key_order.live is still right: no pass over all
- * listed keys; and if the rows before are those of the window before, their key columns are copied as a block.
+ * What is skipped if no key changed. Windows that overlap often have the same keys. `changed` is set by a key that
+ * appears (it had 0 tuples) or disappears (it has 0 now). Otherwise key_order.live is still right, without a pass over
+ * all listed keys; and if the rows before are those of the window before, their key columns are copied as a block.
  */
 #include "slices/slide.h"
 
 /* ---- making ---- */
 
-bool slide_init(slide *s, const aggregates *functions, const partial_kind *const *kinds, const slide_keys *keys,
-                slide_source source) {
-  *s = (slide){.functions = functions, .kinds = kinds, .source = source, .changed = true};
-  for (int32_t a = 0; a < functions->n; a++) s->stacked |= kinds[a]->stacked;
+bool slide_init(slide *s, const aggregates *functions, const slide_keys *keys, slide_source source) {
+  *s = (slide){.functions = functions, .source = source, .changed = true};
+  for (int32_t a = 0; a < functions->n; a++) s->stacked |= kernel_at(functions, a)->stacked;
   s->totals = memory_new((size_t)functions->n * sizeof *s->totals);
   s->partials = memory_new((size_t)functions->n * sizeof *s->partials);
   if (s->totals && s->partials && key_order_init(&s->key_order, keys->table, keys->columns, keys->types)) return true;
@@ -50,7 +49,7 @@ bool slide_init(slide *s, const aggregates *functions, const partial_kind *const
 
 void slide_free(slide *s) {
   for (int32_t a = 0; a < s->functions->n; a++) {
-    if (s->totals[a].total) partial_drop(s->kinds[a], s->totals[a].total, s->capacity);
+    if (s->totals[a].total) partial_drop(kernel_at(s->functions, a), s->totals[a].total, s->capacity);
     memory_free(s->totals[a].total);
     memory_free(s->totals[a].front);
   }
@@ -63,14 +62,15 @@ void slide_free(slide *s) {
 
 bool slide_expect(slide *s, int64_t limit) {
   if (limit <= s->capacity) return true;
-  if (limit < 2 * s->capacity) limit = 2 * s->capacity; /* keys may come one at a time */
+  if (limit < 2 * s->capacity) limit = 2 * s->capacity; /* keys may appear one at a time */
   bool ok = key_order_expect(&s->key_order, limit) &&
             memory_extend((void **)&s->rows, s->capacity, limit, sizeof *s->rows) &&
             memory_extend((void **)&s->came, s->capacity, limit, sizeof *s->came);
   for (int32_t a = 0; ok && a < s->functions->n; a++) {
-    size_t size = s->kinds[a]->size;
+    const kernel *kind = kernel_at(s->functions, a);
+    size_t size = kind->size;
     if (size) ok = memory_extend(&s->totals[a].total, s->capacity, limit, size);
-    if (ok && s->kinds[a]->stacked) ok = memory_extend(&s->totals[a].front, s->capacity, limit, size);
+    if (ok && kind->stacked) ok = memory_extend(&s->totals[a].front, s->capacity, limit, size);
   }
   if (ok) s->capacity = limit;
   return ok;
@@ -78,14 +78,14 @@ bool slide_expect(slide *s, int64_t limit) {
 
 /* ---- tuples per key ---- */
 
-/* How a slice's rows lie; known where the loops below are called, but for the step of folds. */
+/* Layout of a slice's rows: constant where the loops below are called, except for the step of folds. */
 typedef struct {
   bool unfolded; /* there are none: one tuple each */
   bool dense;    /* the i-th entry is of key number i, which has no tuples if its rows are 0 */
   int64_t step;
 } rows_form;
 
-/* Gives how many keys came, which are in s->came then. As a rule there are none, or they are all. */
+/* Lists the keys that appear in s->came and returns their number: mostly none, or all. */
 static inline int64_t rows_enter_by(const slide *s, const slide_slice *v, rows_form form) {
   const uint32_t *keys = v->keys;
   const int64_t *own = v->rows;
@@ -100,7 +100,7 @@ static inline int64_t rows_enter_by(const slide *s, const slide_slice *v, rows_f
   return n_came;
 }
 
-/* Whether a key went. */
+/* Returns whether a key disappears. */
 static inline bool rows_leave_by(const slide *s, const slide_slice *v, rows_form form) {
   const uint32_t *keys = v->keys;
   const int64_t *own = v->rows;
@@ -137,7 +137,8 @@ static void rows_leave(slide *s, const slide_slice *v) {
 bool slide_add(slide *s, const slide_slice *v) {
   bool ok = slide_expect(s, v->limit) && rows_enter(s, v);
   for (int32_t a = 0; ok && a < s->functions->n; a++) {
-    if (s->kinds[a]->size) ok = s->kinds[a]->enter(&s->totals[a], &v->partials[a]);
+    const kernel *kind = kernel_at(s->functions, a);
+    if (kind->size) ok = kind->enter(&s->totals[a], &v->partials[a]);
   }
   return ok;
 }
@@ -146,7 +147,8 @@ bool slide_subtract(slide *s, const slide_slice *v) {
   bool ok = true;
   rows_leave(s, v);
   for (int32_t a = 0; a < s->functions->n; a++) {
-    if (s->kinds[a]->leave) ok = s->kinds[a]->leave(&s->totals[a], &v->partials[a]) && ok;
+    const kernel *kind = kernel_at(s->functions, a);
+    if (kind->leave) ok = kind->leave(&s->totals[a], &v->partials[a]) && ok;
   }
   return ok;
 }
@@ -157,12 +159,13 @@ static slide_slice show(const slide *s, uint64_t number) {
   return v;
 }
 
-/* The front is empty: everything goes there, the newest slice first. */
+/* The front is empty: pushes all slices, newest first. */
 static void flip(slide *s) {
   for (uint64_t number = s->end; number-- > s->first;) {
     slide_slice v = show(s, number);
     for (int32_t a = 0; a < s->functions->n; a++) {
-      if (s->kinds[a]->stacked) s->kinds[a]->push(&s->totals[a], &v.partials[a]);
+      const kernel *kind = kernel_at(s->functions, a);
+      if (kind->stacked) kind->push(&s->totals[a], &v.partials[a]);
     }
   }
   s->flipped = s->end;
@@ -180,7 +183,8 @@ bool slide_leave(slide *s) {
   if (s->stacked && s->first == s->flipped) flip(s);
   slide_slice v = show(s, s->first++);
   for (int32_t a = 0; s->stacked && a < s->functions->n; a++) {
-    if (s->kinds[a]->stacked) s->kinds[a]->pop(&s->totals[a], &v.partials[a]);
+    const kernel *kind = kernel_at(s->functions, a);
+    if (kind->stacked) kind->pop(&s->totals[a], &v.partials[a]);
   }
   return slide_subtract(s, &v);
 }
@@ -189,10 +193,11 @@ bool slide_leave(slide *s) {
 
 void slide_copy_back(const slide *s, const slide_slice *v) {
   for (int32_t a = 0; a < s->functions->n; a++) {
-    size_t size = s->kinds[a]->size;
+    const kernel *kind = kernel_at(s->functions, a);
+    size_t size = kind->size;
     const uint8_t *back = s->totals[a].total;
     uint8_t *to = v->partials[a].partials;
-    for (int64_t i = 0; s->kinds[a]->stacked && i < v->n; i++) {
+    for (int64_t i = 0; kind->stacked && i < v->n; i++) {
       memcpy(to + (size_t)i * size, back + v->keys[i] * size, size);
     }
   }
@@ -200,8 +205,9 @@ void slide_copy_back(const slide *s, const slide_slice *v) {
 
 void slide_restore_back(slide *s, const slide_slice *v) {
   for (int32_t a = 0; a < s->functions->n; a++) {
+    const kernel *kind = kernel_at(s->functions, a);
     partial_totals back = {.front = s->totals[a].total};
-    if (s->kinds[a]->stacked) s->kinds[a]->pop(&back, &v->partials[a]);
+    if (kind->stacked) kind->pop(&back, &v->partials[a]);
   }
 }
 
@@ -209,7 +215,7 @@ void slide_clear(slide *s, const slide_slice *v) {
   s->changed = true;
   for (int64_t i = 0; i < v->n; i++) s->rows[v->keys[i]] = 0;
   for (int32_t a = 0; a < s->functions->n; a++) {
-    const partial_kind *kind = s->kinds[a];
+    const kernel *kind = kernel_at(s->functions, a);
     for (int64_t i = 0; kind->size && i < v->n; i++) {
       uint8_t *total = (uint8_t *)s->totals[a].total + v->keys[i] * kind->size;
       partial_drop(kind, total, 1);
@@ -221,8 +227,9 @@ void slide_clear(slide *s, const slide_slice *v) {
 void **slide_copy_fronts(const slide *s) {
   void **fronts = memory_new((size_t)s->functions->n * sizeof *fronts);
   for (int32_t a = 0; fronts && a < s->functions->n; a++) {
-    if (!s->kinds[a]->stacked || s->capacity == 0) continue;
-    size_t size = (size_t)s->capacity * s->kinds[a]->size;
+    const kernel *kind = kernel_at(s->functions, a);
+    if (!kind->stacked || s->capacity == 0) continue;
+    size_t size = (size_t)s->capacity * kind->size;
     fronts[a] = memory_new(size);
     if (!fronts[a]) {
       slide_free_fronts(s, fronts);
@@ -240,7 +247,7 @@ void slide_free_fronts(const slide *s, void **fronts) {
 
 /* ---- the window ---- */
 
-/* The keys that have tuples: how many, or -1 when out of memory. */
+/* The number of keys that have tuples; -1: out of memory. */
 static int64_t live_keys(slide *s) { return s->changed ? key_order_live(&s->key_order, s->rows) : s->live; }
 
 bool slide_visit(slide *s, const slide_states *what, window_visit visit, void *context) {

@@ -11,12 +11,12 @@
  *                     |--- front ---|-- back --|                        see slide.c
  *
  * slide_enter adds the slice with the number `end`, slide_leave removes the one with the number `first`; slide_emit
- * writes a row per key that has tuples in the slices held. Which slices make a window is the driver's to know.
+ * writes a row per key that has tuples in the slices held. The driver decides which slices make a window.
  *
- * Cost     a slice enters once and leaves once, in O(its keys), whatever the number of windows it is in.
- * Memory   a total per key number and aggregate, two where it is stacked (partial.h). Slices are the driver's.
- * Failure  enter, leave and emit fail only when out of memory (emit also: PS_OVERFLOW). After enter or leave has failed,
- *          totals are undefined: free is all that is left. After emit has failed nothing has changed.
+ * Cost     a slice enters once and leaves once, in O(its keys), whatever the number of windows it is in. Memory   a
+ * total per key number and aggregate, two if stacked (partial.h). Slices belong to the driver. Failure  enter, leave
+ * and emit fail only when out of memory (emit also: PS_OVERFLOW). After enter or leave has failed,
+ *          totals are undefined, and only free may be called. After emit has failed nothing has changed.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ typedef struct {
   const int64_t *rows;    /* tuples of each; NULL: unfolded, one each */
   int64_t step;           /* from one element of `rows` to the next */
   bool dense;             /* keys are 0, 1, 2, ...; those whose rows are 0 are not in the slice */
-  partial_list *partials; /* of each aggregate; the array is the slide's, its elements the driver's to write */
+  partial_list *partials; /* of each aggregate; array of the slide, elements written by the driver */
 } slide_slice;
 
 /* Shows a slice: writes *to and the elements of to->partials, all of them. */
@@ -52,30 +52,28 @@ typedef struct {
 /* Callers of other rooms use the functions below alone. */
 typedef struct {
   const aggregates *functions;
-  const partial_kind *const *kinds; /* of each function */
-  bool stacked;                     /* some function needs the two stacks */
+  bool stacked; /* some function needs the two stacks */
   slide_source source;
   partial_list *partials;       /* of the slice that is shown */
   uint64_t first, flipped, end; /* slices held; those before `flipped` are in the front stacks */
-  int64_t capacity;             /* key numbers there is room for */
+  int64_t capacity;             /* in key numbers */
   int64_t *rows;                /* by key number: tuples in the slices held */
-  uint32_t *came;               /* keys that a slice brought */
+  uint32_t *came;               /* keys that appear with a slice */
   partial_totals *totals;       /* of each function, by key number */
   key_order key_order;
-  bool changed; /* other keys have tuples than when rows were last emitted */
-  int64_t live; /* how many had then */
+  bool changed; /* a key appeared or disappeared since rows were last emitted */
+  int64_t live; /* number of keys that had tuples then */
 } slide;
 
-/* `functions` and `kinds` stay the caller's. False when out of memory: nothing is left to be freed. */
-bool slide_init(slide *s, const aggregates *functions, const partial_kind *const *kinds, const slide_keys *keys,
-                slide_source source);
+/* `functions` stay the caller's. False when out of memory: nothing is left to be freed. */
+bool slide_init(slide *s, const aggregates *functions, const slide_keys *keys, slide_source source);
 void slide_free(slide *s);
 
-/* Makes room for key numbers below `limit`. False when out of memory; nothing has changed. */
+/* Makes room for key numbers below `limit`. False: out of memory, nothing has changed. */
 bool slide_expect(slide *s, int64_t limit);
 static inline int64_t slide_limit(const slide *s) { return s->capacity; }
 
-/* The next slice enters; the oldest leaves. */
+/* Add the next slice; remove the oldest. */
 bool slide_enter(slide *s);
 bool slide_leave(slide *s);
 
@@ -88,8 +86,8 @@ static inline bool slide_has_flipped(const slide *s, uint64_t number) { return n
    names the first row that fails in *fault, and in it the first aggregate; *rows then holds none of them. */
 ps_code slide_emit(slide *s, int64_t start, out_rows *rows, ps_fault *fault);
 
-/* Calls visit for each key that has tuples, in key order, with its totals as the states of aggregate.h (`state` has room
-   for one) that tuples up to `until` make: see partial_save. False: visit gave false, or out of memory. */
+/* Calls visit for each key that has tuples, in key order, with its totals as the states of aggregate.h (`state` has
+   room for one) that tuples up to `until` make: see partial_save. False: visit gave false, or out of memory. */
 typedef struct {
   int64_t start;
   partial_place until;
@@ -98,26 +96,26 @@ typedef struct {
 
 bool slide_visit(slide *s, const slide_states *what, window_visit visit, void *context);
 
-/* The keys that windows refer to: of those that are not listed, none has tuples. */
+/* The keys that windows refer to: keys that are not listed have no tuples. */
 static inline const key_order *slide_listed(const slide *s) { return &s->key_order; }
 
-/* ---- slices that are not held: what a snapshot brought or saves ---- */
+/* ---- slices that are not held: of a snapshot ---- */
 
-/* Room to show one; the next slice that is shown uses it again. */
+/* Room to show one, reused by the next slice shown. */
 static inline slide_slice slide_blank(const slide *s) { return (slide_slice){.partials = s->partials}; }
 
-/* Adds it to the totals; removes it, but for stacked functions. */
+/* Adds it to the totals; subtracts it, except for stacked functions. */
 bool slide_add(slide *s, const slide_slice *slice);
 bool slide_subtract(slide *s, const slide_slice *slice);
 
-/* Copies the stacked totals (the back) of the slice's keys into its partials; and puts them back, which removes what has
-   been added since. */
+/* Copies the stacked totals (the back) of the slice's keys into its partials; and restores them, which removes what was
+   added since. */
 void slide_copy_back(const slide *s, const slide_slice *to);
 void slide_restore_back(slide *s, const slide_slice *from);
 
-/* Makes the totals of the slice's keys zero. */
+/* Clears the totals of the slice's keys. */
 void slide_clear(slide *s, const slide_slice *slice);
 
-/* A copy of the front stacks, by function; NULL when out of memory. */
+/* A copy of the front stacks, by function; NULL: out of memory. */
 void **slide_copy_fronts(const slide *s);
 void slide_free_fronts(const slide *s, void **fronts);

@@ -1,10 +1,10 @@
 /*
  * wake_marks.h - which adds wake the output thread, per input. Spec: spec/WakeMarks.tla.
  *
- * One word per input. The output thread marks what it waits for (wake_marks_set) and looks once more; the input draws the
- * marks after each add (wake_marks_draw) and rings only if it is meant. Both are read-modify-writes of the same word, so one
- * of them comes first: either the input finds the mark, or the look that follows the mark finds the add (G1 there).
- * Without marks an add costs one such operation on a word in the input's own cache, and wakes no thread.
+ * One word per input. The output thread marks what it waits for (wake_marks_set) and looks once more; the input draws
+ * the marks after each add (wake_marks_draw) and rings only if one is for it. Both are read-modify-writes of the same
+ * word, so either the input finds the mark, or the look that follows the mark finds the add (G1 there). Without marks
+ * an add costs one such operation on a word in the input's own cache, and wakes no thread.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define WAKE_EDGE UINT64_C(1) /* the next slice */
 #define WAKE_ANY UINT64_C(2)  /* every add: an input waits for room */
-#define WAKE_TOLD INT64_C(4)  /* added with each add: the marks stay as they are */
+#define WAKE_TOLD INT64_C(4)  /* added with each add: marks do not change */
 
 #define WAKE_NONE SIZED(0, UINT64_MAX - 7) /* no mark, and any count: it may wrap */
 

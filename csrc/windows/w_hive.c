@@ -3,18 +3,10 @@
 
 #include "windows/edges.h"
 #include "gates/skip_list.h"
-#include "windows/window_list.h"
+#include "windows/window_add.h"
 
 /* A thread's first winset has 2 ^ BUCKET_BITS_MIN buckets. If it gets more keys, later ones get more buckets. */
 enum { BUCKET_BITS_MIN = SIZED(4, 1), BUCKET_BITS_MAX = SIZED(20, 3) };
-
-/* A window that the current call adds its tuple to. */
-typedef struct {
-  win_set *set;
-  window *window;
-  uint8_t **lane;
-  uint8_t *state; /* the lane's state, or the one it will get */
-} target;
 
 typedef struct {
   cell_alone written;
@@ -25,7 +17,7 @@ typedef struct {
   skip_node *path[SKIP_LEVELS_MAX]; /* of the current search: on each level the last node not after the start */
   skip_tower tower;
   int32_t bucket_bits; /* of the next winset */
-  int64_t udf_window;  /* next number; numbers of a thread differ by `threads` */
+  adder by;
   target *targets;
   int64_t targets_capacity;
   uint8_t apart[64]; /* separates it from the next thread's */
@@ -79,16 +71,22 @@ static void updater_init(w_hive *hive, int32_t thread) {
   u->anchor = hive->head;
   u->tower = skip_tower_new(hive->levels, 2 << (2 * (hive->levels - 1)), (uint64_t)thread);
   u->bucket_bits = BUCKET_BITS_MIN;
-  u->udf_window = thread;
+  u->by = (adder){thread, thread};
 }
 
-w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, int32_t threads, bool own_keys,
+static int32_t lanes_for(w_hive_sharing sharing, int32_t threads) {
+  return sharing == W_HIVE_WORDS ? 0 : sharing == W_HIVE_OWN_KEYS ? 1 : threads;
+}
+
+w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, int32_t threads, w_hive_sharing sharing,
                    int32_t levels) {
-  assert(size > 0 && advance > 0 && threads > 0 && levels <= SKIP_LEVELS_MAX && (own_keys || functions->combines));
+  assert(size > 0 && advance > 0 && threads > 0 && levels <= SKIP_LEVELS_MAX);
+  assert(sharing != W_HIVE_LANES || functions->combines);
+  assert(sharing != W_HIVE_WORDS || functions->words > 0);
   w_hive *hive = memory_new(sizeof *hive);
   if (!hive) return NULL;
   *hive = (w_hive){.times = {(uint64_t)size, (uint64_t)advance}};
-  hive->shape = (win_set_shape){functions, threads, own_keys ? 1 : threads, &hive->windows};
+  hive->shape = (win_set_shape){functions, threads, lanes_for(sharing, threads), &hive->windows};
   hive->levels = levels ? levels : levels_for(size, advance);
   hive->updater = memory_new((size_t)threads * sizeof *hive->updater);
   hive->head = node_new(-1, hive->levels);
@@ -200,59 +198,6 @@ static win_set *locate(w_hive *hive, updater *u, uint64_t start, bool first) {
   return winset_of(node);
 }
 
-/* Finds the thread's lane of the window, or allocates its state. */
-static bool target_find(w_hive *hive, int32_t thread, win_set *set, const key *k, target *to) {
-  updater *u = &hive->updater[thread];
-  window *w = win_set_find_or_insert(set, thread, k);
-  if (!w) return false;
-  *to = (target){.set = set, .window = w, .lane = win_set_lane(&hive->shape, w, thread)};
-  to->state = *to->lane ? *to->lane : win_set_state_new(set, thread);
-  if (!to->state || *to->lane) return to->state != NULL;
-  const aggregates *functions = hive->shape.functions;
-  if (functions->udf >= 0) {
-    *aggregates_udf_window(functions, to->state) = u->udf_window;
-    u->udf_window += hive->shape.threads;
-  }
-  return true;
-}
-
-/* Everything that can fail for one window once its lane is known. */
-static bool target_reserve(const w_hive *hive, const target *t, const batch *b, int64_t row, out_rows *journal) {
-  const aggregates *functions = hive->shape.functions;
-  if (functions->reserves && !aggregates_reserve(functions, t->state, b, row)) return false;
-  if (!journal) return true;
-  int64_t number = *aggregates_udf_window(functions, t->state);
-  return journal_put(journal, number, win_set_start(t->set), b->number, row);
-}
-
-static void lane_make(updater *u, int32_t thread, const target *t) {
-  WRITES(*t->lane);
-  *t->lane = t->state;
-  win_set_lane_made(t->set, thread, t->window);
-  bool many = win_set_lanes_made(t->set, thread) > INT64_C(1) << u->bucket_bits;
-  if (many && u->bucket_bits < BUCKET_BITS_MAX) u->bucket_bits++;
-}
-
-/* Adds the row to the lanes (window_process of the spec). */
-static void add(const w_hive *hive, int32_t thread, int64_t windows, const batch *b, int64_t row) {
-  updater *u = &hive->updater[thread];
-  for (int64_t i = 0; i < windows; i++) {
-    target *t = &u->targets[i];
-    WRITES(*t->state);
-    bool added = aggregates_add(hive->shape.functions, t->state, b, row);
-    assert(added && "what it needs has been reserved");
-    (void)added;
-    if (!*t->lane) lane_make(u, thread, t);
-  }
-}
-
-/* Returns new states; at most one per winset, so it is the newest there. */
-static void targets_drop(updater *u, int32_t thread, int64_t windows) {
-  for (int64_t i = 0; i < windows; i++) {
-    if (!*u->targets[i].lane) win_set_state_return(u->targets[i].set, thread);
-  }
-}
-
 #define STOP_EVERY SIZED(1024, 1) /* windows between two reads of `stop` */
 
 static bool is_stopped(const w_hive *hive, int64_t windows) {
@@ -260,24 +205,30 @@ static bool is_stopped(const w_hive *hive, int64_t windows) {
 }
 
 /* Finds the windows of the tuple, from `first` on. *found counts them, also on failure. */
-static ps_code prepare(w_hive *hive, int32_t thread, uint64_t first, int64_t windows, const key *k, int64_t *found) {
-  updater *u = &hive->updater[thread];
+static ps_code prepare(w_hive *hive, updater *u, uint64_t first, int64_t windows, const key *k, int64_t *found) {
   if (!memory_grow((void **)&u->targets, &u->targets_capacity, windows, sizeof *u->targets)) return PS_NO_MEMORY;
   for (; *found < windows; ++*found) {
     if (is_stopped(hive, *found)) return PS_CLOSED;
     win_set *set = locate(hive, u, first + (uint64_t)*found * hive->times.advance, *found == 0);
-    if (!set || !target_find(hive, thread, set, k, &u->targets[*found])) return PS_NO_MEMORY;
+    if (!set || !target_find(&hive->shape, &u->by, set, k, &u->targets[*found])) return PS_NO_MEMORY;
   }
   return PS_OK;
 }
 
-static ps_code reserve(const w_hive *hive, const updater *u, int64_t windows, const batch *b, int64_t row,
-                       out_rows *journal) {
-  for (int64_t i = 0; i < windows; i++) {
+static ps_code reserve(const w_hive *hive, const updater *u, int64_t windows, const added *what) {
+  bool rare = target_is_rare(&hive->shape, what);
+  for (int64_t i = 0; (rare || what->journal) && i < windows; i++) {
     if (is_stopped(hive, i)) return PS_CLOSED;
-    if (!target_reserve(hive, &u->targets[i], b, row, journal)) return PS_NO_MEMORY;
+    if (!target_reserve(&hive->shape, &u->targets[i], what, rare)) return PS_NO_MEMORY;
   }
   return PS_OK;
+}
+
+/* Later winsets get more buckets if the first of these, which has the most tuples, is crowded. */
+static void add(const w_hive *hive, updater *u, int64_t windows, const added *what) {
+  for (int64_t i = 0; i < windows; i++) target_add(&hive->shape, &u->by, &u->targets[i], what);
+  bool many = win_set_crowd(u->targets[0].set, u->by.thread) > INT64_C(1) << u->bucket_bits;
+  if (many && u->bucket_bits < BUCKET_BITS_MAX) u->bucket_bits++;
 }
 
 ps_code w_hive_update_windows(w_hive *hive, int32_t thread, int64_t ts, const key *k, const batch *b, int64_t row,
@@ -290,12 +241,13 @@ ps_code w_hive_update_windows(w_hive *hive, int32_t thread, int64_t ts, const ke
     return PS_OK;
   }
   int64_t windows = (int64_t)((last - first) / hive->times.advance) + 1, found = 0, steps = journal ? journal->rows : 0;
-  ps_code code = prepare(hive, thread, first, windows, k, &found);
-  if (code == PS_OK) code = reserve(hive, u, windows, b, row, journal);
+  added what = {b, row, journal};
+  ps_code code = prepare(hive, u, first, windows, k, &found);
+  if (code == PS_OK) code = reserve(hive, u, windows, &what);
   if (code == PS_OK) {
-    add(hive, thread, windows, b, row);
+    add(hive, u, windows, &what);
   } else {
-    targets_drop(u, thread, found);
+    for (int64_t i = 0; i < found; i++) target_drop(&hive->shape, &u->by, &u->targets[i]);
     if (journal) journal->rows = steps;
   }
   return code;
@@ -390,15 +342,13 @@ bool w_hive_each(w_hive *hive, window_visit visit, void *context) {
 }
 
 ps_code w_hive_load(w_hive *hive, int32_t thread, int64_t start, const key *k, const uint8_t *state) {
-  win_set *set = locate(hive, &hive->updater[thread], (uint64_t)start, false);
+  updater *u = &hive->updater[thread];
+  win_set *set = locate(hive, u, (uint64_t)start, false);
   target to;
-  if (!set || !target_find(hive, thread, set, k, &to)) return PS_NO_MEMORY;
-  if (*to.lane) return PS_CORRUPT;
-  memcpy(to.state, state, (size_t)hive->shape.functions->state_size);
-  *to.lane = to.state;
-  return PS_OK;
+  if (!set || !target_find(&hive->shape, &u->by, set, k, &to)) return PS_NO_MEMORY;
+  return target_load(&hive->shape, &u->by, &to, state);
 }
 
 void w_hive_number(w_hive *hive, int64_t next) {
-  for (int32_t i = 0; i < hive->shape.threads; i++) hive->updater[i].udf_window = next + i;
+  for (int32_t i = 0; i < hive->shape.threads; i++) hive->updater[i].by.udf_window = next + i;
 }

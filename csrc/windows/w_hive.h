@@ -45,8 +45,9 @@
  *             thread links a node of full height at least once in full_every. An idle thread that sends no heartbeat
  *             delays output, as it must, and with it the release of what is not delivered; a closed one delays nothing.
  *
- * The step window_process of the spec is `add` here. It has no label: a lane belongs to one thread, so no cell is
- * touched. It runs for all windows at the end of the call, when no allocation can fail any more.
+ * The step window_process of the spec, with window_carry and window_swap, is in shared.c for windows in words. A lane
+ * belongs to one thread, so no cell is touched there. Adding runs for all windows at the end of the call, when no
+ * allocation can fail any more (window_add.h).
  */
 #pragma once
 
@@ -56,9 +57,20 @@
 
 typedef struct w_hive w_hive;
 
-/* `functions` must outlive the hive. own_keys: each key is used by one thread only; otherwise all functions must
-   combine (functions->combines). levels: 1 to SKIP_LEVELS_MAX; 0: chosen by size and advance. NULL: out of memory. */
-w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, int32_t threads, bool own_keys,
+/* What threads share of a window (win_set.h). */
+typedef enum {
+  W_HIVE_OWN_KEYS, /* nothing: each key is used by one thread only */
+  W_HIVE_LANES,    /* the window, not its lanes; all functions must combine (functions->combines) */
+  W_HIVE_WORDS,    /* everything; all functions must allow it (functions->words > 0) */
+} w_hive_sharing;
+
+/* What is best for windows whose keys are used by all threads. */
+static inline w_hive_sharing w_hive_sharing_of(const aggregates *functions, int32_t threads) {
+  return threads == 1 ? W_HIVE_OWN_KEYS : functions->words > 0 ? W_HIVE_WORDS : W_HIVE_LANES;
+}
+
+/* `functions` must outlive the hive. levels: 1 to SKIP_LEVELS_MAX; 0: chosen by size and advance. NULL: out of memory. */
+w_hive *w_hive_new(int64_t size, int64_t advance, const aggregates *functions, int32_t threads, w_hive_sharing sharing,
                    int32_t levels);
 
 /* When the flag is set, updates may stop early: the hive can then only be freed. */
@@ -95,7 +107,7 @@ int64_t w_hive_windows(w_hive *hive);
 ps_code w_hive_get_next_winset(w_hive *hive, win_set **out);
 
 /* Snapshots, while no other call runs. each: as win_set_each, for all winsets not taken, in order of start. load: adds
-   a window with this state, whose bytes then belong to the hive, to the thread's lane; before any other call.
+   a window with this state, whose bytes then belong to the hive, for the thread; before any other call.
    PS_CORRUPT: the window exists. number: sets the number of the next udf window. */
 bool w_hive_each(w_hive *hive, window_visit visit, void *context);
 ps_code w_hive_load(w_hive *hive, int32_t thread, int64_t start, const key *k, const uint8_t *state);

@@ -96,7 +96,7 @@ ps_code ps_w_hive_new(int64_t size, int64_t advance, ps_function function, int32
   bool ok = functions_init(&h->functions, function) && out_rows_init(&h->rows, 2 + h->functions.n, NULL) &&
             lines_init(h, threads);
   h->ts_max = ts_max((pane_windows){(uint64_t)size, (uint64_t)advance});
-  if (ok) h->hive = w_hive_new(size, advance, &h->functions, threads, false, 0);
+  if (ok) h->hive = w_hive_new(size, advance, &h->functions, threads, w_hive_sharing_of(&h->functions, threads), 0);
   if (!ok || !h->hive) {
     ps_w_hive_free(h);
     return PS_NO_MEMORY;

@@ -19,13 +19,14 @@ typedef struct {
   items *states;
   window **shortcut;     /* [i]: a window whose hash begins with i - 1, in the same bucket; NULL: none known */
   int32_t shortcut_bits; /* bits of the hash that index shortcut; 0: no shortcuts */
-  int64_t lanes;         /* lanes that the thread has made */
+  int64_t used;          /* windows that the thread has used first; in words: that it has inserted */
 } nursery;
 
 struct win_set {
   const win_set_shape *shape;
   int64_t start;
   int32_t bucket_bits; /* bits of the hash that index bucket */
+  ps_counter windows;  /* inserted by all threads */
   nursery *nursery;    /* per thread; stored after the buckets */
   cell bucket[];
 };
@@ -65,8 +66,11 @@ static void items_free(items *newest) {
 
 /* ---- the winset ---- */
 
+static bool in_words(const win_set *set) { return set->shape->lanes == 0; }
+
 static size_t window_size(const win_set_shape *shape) {
-  return sizeof(window) + (size_t)shape->lanes * sizeof(uint8_t *);
+  return sizeof(window) +
+         (shape->lanes ? (size_t)shape->lanes * sizeof(uint8_t *) : (size_t)shape->functions->words * sizeof(cell));
 }
 
 static size_t state_size(const win_set_shape *shape) { return (size_t)shape->functions->state_size; }
@@ -90,11 +94,23 @@ int64_t win_set_inserted(const win_set *set, int32_t thread) {
   return windows;
 }
 
+static window *window_at(const win_set *set, const items *from, int64_t i) {
+  return (window *)(void *)((uint8_t *)(uintptr_t)from->data + (size_t)i * window_size(set->shape));
+}
+
 static void drop_states(const win_set *set, const items *states) {
   size_t size = state_size(set->shape);
   for (; states; states = states->older) {
     for (int64_t i = 0; i < states->used; i++) {
       aggregates_drop(set->shape->functions, (uint8_t *)(uintptr_t)states->data + (size_t)i * size);
+    }
+  }
+}
+
+static void drop_words(const win_set *set, const items *windows) {
+  for (; windows && in_words(set); windows = windows->older) {
+    for (int64_t i = 0; i < windows->used; i++) {
+      shared_drop(set->shape->functions, win_set_words(window_at(set, windows, i)));
     }
   }
 }
@@ -105,6 +121,7 @@ void win_set_free(win_set *set) {
     READS(set->nursery[i]);
     if (set->shape->windows) ps_counter_add(set->shape->windows, -win_set_inserted(set, i));
     drop_states(set, set->nursery[i].states);
+    drop_words(set, set->nursery[i].windows);
     items_free(set->nursery[i].states);
     items_free(set->nursery[i].windows);
     memory_free(set->nursery[i].shortcut);
@@ -113,10 +130,6 @@ void win_set_free(win_set *set) {
 }
 
 int64_t win_set_start(const win_set *set) { return set->start; }
-
-static window *window_at(const win_set *set, const items *from, int64_t i) {
-  return (window *)(void *)((uint8_t *)(uintptr_t)from->data + (size_t)i * window_size(set->shape));
-}
 
 /* ---- finding and inserting ---- */
 
@@ -160,6 +173,7 @@ static window *window_new(win_set *set, int32_t thread, const key *k) {
   if (!w) return NULL;
   WRITES(w->key);
   w->key = k;
+  if (in_words(set)) shared_init(set->shape->functions, win_set_words(w));
   return w;
 }
 
@@ -203,6 +217,20 @@ static cell *begin_of(win_set *set, int32_t thread, const key *k) {
   return bucket_of(set, k);
 }
 
+void win_set_used(win_set *set, int32_t thread, window *w) {
+  nursery *n = &set->nursery[thread];
+  n->used++;
+  int32_t bits = n->shortcut_bits ? n->shortcut_bits : set->bucket_bits + 2;
+  if (n->used > INT64_C(1) << bits) shortcuts_grow(set, n);
+  if (n->shortcut_bits) shortcut_put(set, n, w);
+}
+
+static void note_inserted(win_set *set, int32_t thread, window *w) {
+  ps_counter_add(&set->windows, 1);
+  if (set->shape->windows) ps_counter_add(set->shape->windows, 1);
+  if (in_words(set)) win_set_used(set, thread, w);
+}
+
 window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k) {
   cell *link = begin_of(set, thread, k);
   window *fresh = NULL;
@@ -218,20 +246,14 @@ window *win_set_find_or_insert(win_set *set, int32_t thread, const key *k) {
     link_init(&fresh->next, next);
     AT(insert_cas);
     if (!link_swap(link, next, fresh)) continue;
-    if (set->shape->windows) ps_counter_add(set->shape->windows, 1);
+    note_inserted(set, thread, fresh);
     return fresh;
   }
 }
 
-void win_set_lane_made(win_set *set, int32_t thread, window *w) {
-  nursery *n = &set->nursery[thread];
-  n->lanes++;
-  int32_t bits = n->shortcut_bits ? n->shortcut_bits : set->bucket_bits + 2;
-  if (n->lanes > INT64_C(1) << bits) shortcuts_grow(set, n);
-  if (n->shortcut_bits) shortcut_put(set, n, w);
+int64_t win_set_crowd(win_set *set, int32_t thread) {
+  return in_words(set) ? ps_counter_get(&set->windows) : set->nursery[thread].used;
 }
-
-int64_t win_set_lanes_made(const win_set *set, int32_t thread) { return set->nursery[thread].lanes; }
 
 uint8_t *win_set_state_new(win_set *set, int32_t thread) {
   return item_new(&set->nursery[thread].states, state_size(set->shape));
@@ -247,6 +269,7 @@ void win_set_state_return(win_set *set, int32_t thread) {
 /* ---- reader ---- */
 
 static bool window_is_empty(const win_set *set, window *w) {
+  if (in_words(set)) return shared_is_empty(win_set_words(w));
   for (int32_t i = 0; i < set->shape->lanes; i++) {
     READS(w->lane[i]);
     if (w->lane[i]) return false;
@@ -284,57 +307,80 @@ static bool combine_lanes(const win_set *set, window *w, uint8_t **state) {
   return true;
 }
 
-/* Appends the windows that have tuples to `to`. Returns their number, or -1: out of memory. */
-static int64_t collect(const win_set *set, int32_t thread, window_row *to) {
-  int64_t n = 0;
+/* The whole state of a window, NULL if it has no tuples; in words: made in `room`, which is zero. */
+static bool state_of(const win_set *set, window *w, uint8_t *room, uint8_t **state) {
+  if (!in_words(set)) return combine_lanes(set, w, state);
+  *state = shared_is_empty(win_set_words(w)) ? NULL : room;
+  return !*state || shared_take(set->shape->functions, win_set_words(w), room);
+}
+
+/* The windows that have tuples, and their states. */
+typedef struct {
+  window_row *row;
+  int64_t n, capacity;
+  uint8_t *states; /* in words: so many; else NULL */
+} gathered;
+
+static void gathered_free(const win_set *set, gathered *g) {
+  for (int64_t i = 0; g->states && i < g->capacity; i++) {
+    aggregates_drop(set->shape->functions, g->states + (size_t)i * state_size(set->shape));
+  }
+  memory_free(g->states);
+  memory_free(g->row);
+}
+
+static bool gather(const win_set *set, int32_t thread, gathered *to) {
   READS(set->nursery[thread]);
   for (const items *from = set->nursery[thread].windows; from; from = from->older) {
     READS(from->used);
     for (int64_t i = 0; i < from->used; i++) {
       window *w = window_at(set, from, i);
-      uint8_t *state;
-      if (!combine_lanes(set, w, &state)) return -1;
-      if (state) to[n++] = (window_row){w->key, state};
+      uint8_t *state, *room = to->states ? to->states + (size_t)to->n * state_size(set->shape) : NULL;
+      if (!state_of(set, w, room, &state)) return false;
+      if (state) to->row[to->n++] = (window_row){w->key, state};
     }
   }
-  return n;
+  return true;
 }
 
 /* The windows of all threads; false: out of memory. */
-static bool collect_all(const win_set *set, window_row *to, int64_t *n) {
-  *n = 0;
-  for (int32_t t = 0; t < set->shape->threads; t++) {
-    int64_t more = collect(set, t, to + *n);
-    if (more < 0) return false;
-    *n += more;
-  }
-  return true;
+static bool gather_all(const win_set *set, gathered *to) {
+  *to = (gathered){0};
+  for (int32_t t = 0; t < set->shape->threads; t++) to->capacity += win_set_inserted(set, t);
+  to->row = memory_new((size_t)to->capacity * sizeof *to->row);
+  if (in_words(set)) to->states = memory_new((size_t)to->capacity * state_size(set->shape));
+  bool ok = to->row && (to->states || !in_words(set));
+  for (int32_t t = 0; ok && t < set->shape->threads; t++) ok = gather(set, t, to);
+  return ok;
 }
 
 ps_code win_set_output(win_set *set, int32_t keys, const ps_type *key_types, out_rows *rows, ps_fault *fault) {
-  int64_t windows = 0;
-  for (int32_t t = 0; t < set->shape->threads; t++) windows += win_set_inserted(set, t);
-  window_row *row = memory_new((size_t)windows * sizeof *row);
-  if (!row) return PS_NO_MEMORY;
-  int64_t n;
+  gathered g;
   ps_code code = PS_NO_MEMORY;
-  if (collect_all(set, row, &n)) {
-    code = window_rows_put(row, n, set->start, set->shape->functions, keys, key_types, rows, fault);
+  if (gather_all(set, &g)) {
+    code = window_rows_put(g.row, g.n, set->start, set->shape->functions, keys, key_types, rows, fault);
   }
-  memory_free(row);
+  gathered_free(set, &g);
   return code;
 }
 
+static bool visit_one(const win_set *set, window *w, uint8_t *room, window_visit visit, void *context) {
+  uint8_t *state;
+  bool ok = state_of(set, w, room, &state) && (!state || visit(context, set->start, w->key, state));
+  if (!in_words(set)) return ok;
+  aggregates_drop(set->shape->functions, room);
+  memset(room, 0, state_size(set->shape));
+  return ok;
+}
+
 bool win_set_each(win_set *set, window_visit visit, void *context) {
+  uint8_t *room = memory_new(state_size(set->shape));
+  bool ok = room != NULL;
   for (int32_t t = 0; t < set->shape->threads; t++) {
-    for (const items *from = set->nursery[t].windows; from; from = from->older) {
-      for (int64_t i = 0; i < from->used; i++) {
-        window *w = window_at(set, from, i);
-        uint8_t *state;
-        if (!combine_lanes(set, w, &state)) return false;
-        if (state && !visit(context, set->start, w->key, state)) return false;
-      }
+    for (const items *from = set->nursery[t].windows; ok && from; from = from->older) {
+      for (int64_t i = 0; ok && i < from->used; i++) ok = visit_one(set, window_at(set, from, i), room, visit, context);
     }
   }
-  return true;
+  memory_free(room);
+  return ok;
 }

@@ -188,19 +188,14 @@ class Plan:
             )
         mask = -1 if aggregate.where is None else self._index(Column(str(aggregate.where), pa.bool_(), aggregate.where))
         if aggregate.native is not None:
-            numbers = tuple(self._fixed_width(name, column) for column in aggregate.native.columns)
+            numbers = tuple(self._native_column(column) for column in aggregate.native.columns)
             return AggregatePlan(aggregate.function, -1, mask, aggregate.native, numbers)
         by = 0 if aggregate.by is None else self._second(name, aggregate.by)
         return AggregatePlan(aggregate.function, value, mask, by=by, parameter=aggregate.parameter)
 
-    def _fixed_width(self, name: str, column: str) -> int:
+    def _native_column(self, column: str) -> int:
         """The number of a column for a native udf."""
-        if column == self.query.ts:
-            return 0
-        number = self._index(Column(column, self.type_of(column)))
-        if self.columns[number].layout.startswith("BYTES"):
-            raise SchemaError(f"{name}: column {column!r} is a string; a native udf takes columns of fixed width")
-        return number
+        return 0 if column == self.query.ts else self._index(Column(column, self.type_of(column)))
 
     def _second(self, name: str, column: str) -> int:
         """The number of the second column of a function."""

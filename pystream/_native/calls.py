@@ -77,6 +77,9 @@ def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
     columns = ffi.new("int32_t[]", plan.native_columns)
     process = ffi.cast("ps_native_process", plan.native.process)
     produce = ffi.cast("ps_native_produce", plan.native.produce)
-    native = ffi.new("ps_native *", (process, produce, plan.native.state_size, len(plan.native_columns), columns))
+    combine = ffi.cast("ps_native_combine", plan.native.combine)
+    native = ffi.new(
+        "ps_native *", (process, produce, plan.native.state_size, len(plan.native_columns), columns, combine)
+    )
     alive += [columns, native]
     return FUNCTIONS[plan.function], 0, plan.mask, native

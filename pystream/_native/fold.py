@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from pystream._native.arrow import exported, imported, new_array
@@ -14,7 +15,6 @@ from pystream._native.faults import Fault, raise_fault, raise_if_broken
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from pystream._engine.plan import AggregatePlan
@@ -36,6 +36,10 @@ class FoldHandle:
     ) -> None:
         query, _alive = query_struct(window, column_types, strings, keys, aggregates)
         self._fold = new_object(lib.ps_fold_new, lib.ps_fold_free, "ps_fold", query, stream, position, start)
+
+    def keep_rows(self) -> None:
+        """From now on make a partial of each row; its number stands for its key. Rows can be added, and packed."""
+        lib.ps_fold_keep_rows(self._fold)
 
     def add_rows(self, rows: pa.RecordBatch, done: Done | None = None) -> None:
         """Fold rows."""
@@ -62,10 +66,19 @@ class FoldHandle:
         raise_fault(lib.ps_fold_get_keys(self._fold, out), ffi.new("ps_fault *"))
         return imported(out, schema)
 
-    def pack(self, shards: NDArray[np.uint16], count: int) -> Iterator[tuple[int, bytes]]:
-        """All entries as bytes: each shard that has some. `shards` has the shard of each key by number."""
+    def unused_keys(self) -> NDArray[np.uint16]:
+        """Of each key by number 0 if some entry is of it, else 1."""
+        unused = np.empty(self.keys, np.uint16)
+        lib.ps_fold_mark_keys(self._fold, ffi.from_buffer("uint16_t[]", unused))
+        return unused
+
+    def pack(self, shards: NDArray[np.uint16], count: int, *, by_key: bool = False) -> Iterator[tuple[int, bytes]]:
+        """All entries as bytes: each shard that has some. `shards` has the shard of each key by number.
+
+        `by_key`: entries of a slice are sorted by their keys' numbers, which takes fewer bytes and more time.
+        """
         data, length = ffi.new("uint8_t **"), ffi.new("int64_t *")
-        arguments = (self._fold, ffi.from_buffer("uint16_t[]", shards), count)
+        arguments = (self._fold, ffi.from_buffer("uint16_t[]", shards), count, by_key)
         pack = new_object(lib.ps_pack_new, lib.ps_pack_free, "ps_pack", *arguments)
         for shard in range(count):
             raise_if_broken(lib.ps_pack_get(pack, shard, data, length))
@@ -78,11 +91,11 @@ class FoldHandle:
         raise_fault(lib.ps_fold_number_keys(self._fold, exported(keys), numbers), ffi.new("ps_fault *"))
         return numbers
 
-    def add_packed(self, done: Done, numbers: Any, packed: memoryview) -> None:
-        """Fold what `pack` gave, whole blocks of it; the keys have these numbers here."""
+    def add_packed(self, done: Done, numbers: Any, packed: memoryview, *, held: bool = False) -> None:
+        """Fold what `pack` gave, whole blocks of it; the keys have these numbers here. `held` as in `add_partials`."""
         fault = ffi.new("ps_fault *")
         data = ffi.from_buffer("uint8_t[]", packed)
-        arguments = (self._fold, numbers, len(numbers), data, len(packed), fault)
+        arguments = (self._fold, numbers, len(numbers), data, len(packed), held, fault)
         raise_fault(done.call(lib.ps_fold_add_packed, *arguments), fault)
 
     def get_windows(self, windows: Windows, until: int | None, most: int, schema: pa.Schema) -> pa.RecordBatch | None:
@@ -119,6 +132,11 @@ class FoldHandle:
     def entries(self) -> int:
         """How many (slice, key) are held."""
         return int(lib.ps_fold_entries(self._fold))
+
+    @property
+    def rows(self) -> int:
+        """How many rows all entries stand for."""
+        return int(lib.ps_fold_rows(self._fold))
 
     @property
     def keys(self) -> int:

@@ -25,12 +25,16 @@ PIECE_ROWS = 1 << 16
 
 Given = TypeVar("Given")
 
+#: Batches by the number of the first row.
+Kept = dict[int, pa.RecordBatch]
+
 
 @dataclass
 class _Rest:
     """A batch that a fold has taken: the rows from `start` on are not folded yet, or `done` says that a piece is."""
 
     rows: pa.RecordBatch
+    batch: pa.RecordBatch  # as it came
     start: int = 0
     done: _native.Done = field(default_factory=_native.Done)
 
@@ -63,6 +67,7 @@ class Folding(Generic[Given]):
         self._columns.check_order()
         self._max_bytes = max_bytes
         self._handle = self._columns.handle()
+        self._kept: Kept | None = None  # None: rows are folded, and nothing is kept of them
         self._out: Outbox[Given] = Outbox("fold")
         self._rest: _Rest | None = None
 
@@ -70,7 +75,7 @@ class Folding(Generic[Given]):
         """Fold the rows of a batch; gives partials, usually none."""
         rows = self._columns.prepare(batch)
         self._columns.check_time(rows)
-        return self._out.take(lambda: self._fold(rows), None)
+        return self._out.take(lambda: self._fold(_Rest(rows, batch)), None)
 
     def finish(self) -> Iterator[Given]:
         """Give all partials that are left; the fold is empty then, and may be used again."""
@@ -81,9 +86,9 @@ class Folding(Generic[Given]):
                 return
             yield from out
 
-    def _fold(self, rows: pa.RecordBatch) -> None:
+    def _fold(self, rest: _Rest) -> None:
         self._go_on()  # with the batch before, if an exception from outside stopped it
-        self._rest = _Rest(rows)
+        self._rest = rest
         self._go_on()
 
     def _fold_all(self) -> None:
@@ -95,24 +100,36 @@ class Folding(Generic[Given]):
         rest = self._rest
         while rest is not None and rest.start < rest.rows.num_rows:
             self._fold_piece(rest)
-            if self._handle.bytes > self._max_bytes:
+            if self._is_full():
                 self._flush()
             rest.start, rest.done = rest.start + PIECE_ROWS, _native.Done()
         self._rest = None
 
+    def _is_full(self) -> bool:
+        """Whether to give the partials away."""
+        return self._handle.bytes > self._max_bytes
+
     def _fold_piece(self, rest: _Rest) -> None:
         if rest.done.is_ok:
             return
+        self._keep(rest.batch.slice(rest.start, PIECE_ROWS))
         try:
             self._columns.fold(self._handle, rest.rows, rest.start, PIECE_ROWS, rest.done)
         finally:
             if rest.done.is_refused:
                 self._rest = None
 
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        """Keep what `_export` will need of rows that are about to be folded: nothing."""
+
     def _flush(self) -> None:
-        out, empty = list(self._export()), self._columns.handle()
+        out, empty = list(self._export()), self._empty()
         self._out.put(out)
-        self._handle = empty
+        self._handle, self._kept = empty
+
+    def _empty(self) -> tuple[_native.FoldHandle, Kept | None]:
+        """What takes the rows to come, and `_kept` for it."""
+        return self._columns.handle(), None
 
     def _export(self) -> Iterator[Given]:
         """All partials, in the form in which they are given."""

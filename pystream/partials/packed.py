@@ -6,9 +6,13 @@
     for windows in combine.finish():                              # those of Combine; or advance
         ...
 
-A parcel is bytes: a seal (seals.py), its keys as an Arrow batch, once each, and blocks of partials in the order of time
-that refer to them (csrc/partials/fold_parcels.c). They take a quarter of the bytes of the Arrow columns, and no row of
-them is touched in Python.
+A parcel is bytes: a seal (seals.py), its keys as an Arrow batch, and blocks of partials in the order of time that refer
+to them (csrc/partials/fold_parcels.c). They take a quarter of the bytes of the Arrow columns, and no row of them is
+touched in Python.
+
+Where there are nearly as many keys as rows, folding costs the memory of all keys and gains nothing. So a PackedFold
+folds PROBE_ROWS rows and, if few of them had a key that had come before, keeps the next rows as they are: each is a
+partial, and the parcel has a key for each of them. Then it tries again.
 
 A PackedCombine keeps the parcels as they are and takes blocks in by time, so that it works on little more than the open
 windows, which stay in the processor's cache.
@@ -30,7 +34,7 @@ from pystream import _native
 from pystream.errors import ClosedError, PartialError, SchemaError
 from pystream.partials import seals
 from pystream.partials.combining import Combine
-from pystream.partials.folding import MAX_BYTES, Folding
+from pystream.partials.folding import MAX_BYTES, Folding, Kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -44,8 +48,20 @@ if TYPE_CHECKING:
 KEYS = struct.Struct("<Q")
 BLOCK = struct.Struct("<IIQ")
 
-#: Blocks that are taken in between two looks for windows that are complete: about as many rows as a batch of them has.
+#: Blocks that are joined at least between two passes over the open windows: about as many rows as a batch of them has.
 BAND_BLOCKS = 64
+
+#: Partials of a full block (csrc/columns/codec.h).
+BLOCK_ROWS = 1 << 10
+
+#: A pass over the open windows costs as much as joining their partials. With so many times as many partials joined
+#: before it, it costs less than these, and no more than 1 + BAND_SHARE times the open windows are held.
+BAND_SHARE = 2
+
+#: Rows that are folded before it is decided whether to fold, and the share of new keys above which it is not worth it:
+#: then a parcel of keys that stand for rows is smaller, and made and taken in more quickly.
+PROBE_ROWS = 1 << 16
+KEPT_SHARE = 0.6
 
 #: Shards are numbered with 16 bits.
 SHARDS_MAX = 1 << 16
@@ -80,18 +96,37 @@ class PackedFold(Folding[Parcel]):
         self._shards = shards
         self._shard_of = shard_of or (lambda keys: np.zeros(keys.num_rows, np.uint16))
 
+    def _is_full(self) -> bool:
+        kept = sum(keys.nbytes for keys in (self._kept or {}).values())
+        return self._gains_nothing() or self._handle.bytes + kept > self._max_bytes
+
+    def _gains_nothing(self) -> bool:
+        """Whether rows are folded that have hardly two of a key."""
+        rows = self._handle.rows
+        return self._kept is None and rows >= PROBE_ROWS and self._handle.keys > KEPT_SHARE * rows
+
+    def _keep(self, batch: pa.RecordBatch) -> None:
+        if self._kept is not None:  # it replaces what was kept of rows that were not taken then
+            self._kept[self._handle.keys] = self._columns.keys_of(batch)
+
+    def _empty(self) -> tuple[_native.FoldHandle, Kept | None]:
+        """Rows are kept after some that were not worth folding; after those that were kept some are folded again."""
+        if not self._gains_nothing():
+            return super()._empty()
+        handle = self._columns.handle()
+        handle.keep_rows()
+        return handle, {}
+
     def _export(self) -> Iterator[Parcel]:
         if not self._handle.entries:
             return
-        keys = self._columns.keys(self._handle)
+        kept = self._kept
+        keys = self._columns.keys(self._handle) if kept is None else pa.concat_batches(kept.values())
         shards = self._checked(self._shard_of(keys), keys.num_rows)
-        ordered = keys.take(pa.array(np.argsort(shards, kind="stable")))
-        ends = [0, *np.cumsum(np.bincount(shards, minlength=self._shards)).tolist()]
-        for shard, blocks in self._handle.pack(shards, self._shards):
-            own = ordered.slice(ends[shard], ends[shard + 1] - ends[shard]).serialize().to_pybytes()
+        for shard, parcel in _parcels(self._handle, keys, shards, self._shards):
             seal = seals.Seal(shard, self._sent[shard], sender=self._sender)
             self._sent[shard] += 1
-            yield shard, seals.sealed(seals.PARTIALS, seal, KEYS.pack(len(own)), own, blocks)
+            yield shard, seals.sealed(seals.PARTIALS, seal, *parcel)
 
     def _checked(self, shards: NDArray[np.uint16], keys: int) -> NDArray[np.uint16]:
         """What `shard_of` gave, as C reads it."""
@@ -127,6 +162,9 @@ class PackedCombine(Combine):
 
     Parcels may be taken at any time, between two batches of `advance` too. What is taken stays here until it is joined,
     so nothing is lost if the windows are not asked for to the end.
+
+    `pack()` and `start` are its whole state, as `held()` and `start`, in a fraction of the bytes:
+    `PackedCombine(..., start=start, packed=packed)` goes on from there.
     """
 
     def __init__(
@@ -137,6 +175,7 @@ class PackedCombine(Combine):
         position: str | None = None,
         start: int = 0,
         held: Iterable[pa.RecordBatch] = (),
+        packed: bytes = b"",
     ) -> None:
         super().__init__(query, schema, stream, position, start, held)
         self._taken: dict[seals.Seal, int] = {}  # parcels that could come again, and where their first window starts
@@ -144,21 +183,43 @@ class PackedCombine(Combine):
         self._blocks: list[_Block] = []
         self._band: list[_Range] = []  # being joined
         self._promised = start  # windows that start before this are given, or will be before anything else is joined
+        if packed:
+            self._load(packed)
 
     def take(self, parcel: bytes) -> None:
         """Take a parcel; nothing is read yet but its keys. One that is damaged, late or here already is refused."""
         seal, data = seals.opened(parcel, seals.PARTIALS)
+        keys, blocks = self._parts(data)
+        self._out.hold(lambda: self._take(seal, keys, data, blocks))
+
+    def pack(self) -> bytes:
+        """What is held for windows to come, in few bytes."""
+        return self._out.hold(self._pack)
+
+    @property
+    def partials(self) -> int:
+        """How many partials are held, one per (slice, key); those of parcels that are not joined yet do not count."""
+        return self._handle.entries
+
+    def _parts(self, data: memoryview) -> tuple[pa.RecordBatch, list[tuple[int, int, int]]]:
+        """The keys of a parcel as C reads them, and its blocks."""
         try:
             (length,) = KEYS.unpack_from(data)
             at = KEYS.size + length
             keys = pa.ipc.read_record_batch(pa.py_buffer(data[KEYS.size : at]), self._columns.key_schema)
             blocks = _look(data, at)
-            if keys.num_rows > 8 * len(data):  # each is there once, so it takes a bit at least
+            if keys.num_rows > 8 * len(data):  # each has a partial at least, which takes a bit
                 raise PartialError(f"packed partials: {keys.num_rows} keys in {len(data)} bytes")
-            loaded = self._columns.load_keys(keys)
+            return self._columns.load_keys(keys), blocks
         except (struct.error, SchemaError, pa.ArrowException, OSError, EOFError) as error:
             raise PartialError(f"packed partials: {error}") from error
-        self._out.hold(lambda: self._take(seal, loaded, data, blocks))
+
+    def _load(self, packed: bytes) -> None:
+        """Take in what `pack` gave."""
+        keys, blocks = self._parts(memoryview(packed))
+        if blocks:
+            numbers = self._handle.number_keys(keys)
+            self._join(_Range(numbers, memoryview(packed)[blocks[0][1] :]), held=True)
 
     # Guarded by the outbox.
 
@@ -207,34 +268,58 @@ class PackedCombine(Combine):
 
     def _next_band(self) -> None:
         """Choose the earliest blocks, which are sorted."""
-        band = sorted(self._blocks[:BAND_BLOCKS], key=lambda block: (block.parcel, block.at))
+        blocks = max(BAND_BLOCKS, BAND_SHARE * self._handle.entries // BLOCK_ROWS)
+        band = sorted(self._blocks[:blocks], key=lambda block: (block.parcel, block.at))
         ranges = []
         for _, own in groupby(band, key=lambda block: block.parcel):
-            blocks = list(own)  # side by side: those of a parcel lie in the order of time
-            ranges.append(_Range(blocks[0].keys, blocks[0].data[blocks[0].at : blocks[-1].end]))
+            near = list(own)  # side by side: those of a parcel lie in the order of time
+            ranges.append(_Range(near[0].keys, near[0].data[near[0].at : near[-1].end]))
         self._band = ranges
-        del self._blocks[:BAND_BLOCKS]
+        del self._blocks[:blocks]
 
     def _join_band(self) -> None:
         while self._band:
             self._join(self._band[-1])
             del self._band[-1]
 
-    def _join(self, part: _Range) -> None:
+    def _join(self, part: _Range, *, held: bool = False) -> None:
         if part.done.is_ok:
             return
         try:
-            self._handle.add_packed(part.done, part.keys, part.blocks)
+            self._handle.add_packed(part.done, part.keys, part.blocks, held=held)
         except _native.Fault as fault:
             raise self._columns.partial_error(fault, None) from None
 
     def _held(self) -> list[pa.RecordBatch]:
         """As of `Combine`; what the parcels have is in it."""
+        self._join_all()
+        return super()._held()
+
+    def _join_all(self) -> None:
         self._blocks.sort()
         while self._blocks or self._band:
             self._join_band()
             self._next_band()
-        return super()._held()
+
+    def _pack(self) -> bytes:
+        """Two shards: what is held, and the keys that nothing is held of."""
+        self._join_all()
+        if not self._handle.entries:
+            return b""
+        keys = self._columns.keys(self._handle)
+        packed = _parcels(self._handle, keys, self._handle.unused_keys(), 2, by_key=True)
+        return b"".join(part for _, parts in packed for part in parts)
+
+
+def _parcels(
+    handle: _native.FoldHandle, keys: pa.RecordBatch, shards: NDArray[np.uint16], count: int, *, by_key: bool = False
+) -> Iterator[tuple[int, tuple[bytes, bytes, bytes]]]:
+    """What a fold holds: the parts of a parcel of each shard that has some."""
+    ordered = keys.take(pa.array(np.argsort(shards, kind="stable")))
+    ends = [0, *np.cumsum(np.bincount(shards, minlength=count)).tolist()]
+    for shard, blocks in handle.pack(shards, count, by_key=by_key):
+        own = ordered.slice(ends[shard], ends[shard + 1] - ends[shard]).serialize().to_pybytes()
+        yield shard, (KEYS.pack(len(own)), own, blocks)
 
 
 def _look(data: memoryview, at: int) -> list[tuple[int, int, int]]:

@@ -210,6 +210,12 @@ class PartialColumns:
         arrays = [from_wire(array, f.type) for array, f in zip(wire.columns[1:], fields, strict=True)]
         return pa.RecordBatch.from_arrays([pa.nulls(wire.num_rows), *arrays], schema=self.key_schema)
 
+    def keys_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The keys of rows, in the same form."""
+        fields = self.fields[1 : 1 + len(self.query.key)]
+        arrays = [typed(checked_column(batch, f.name), f.type, f.name) for f in fields]
+        return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows), *arrays], schema=self.key_schema)
+
     @property
     def key_schema(self) -> pa.Schema:
         """The columns of `keys`."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAGIC = b"PyS\x1a"
-VERSION = 1
+VERSION = 2
 
 #: 40 bytes with the checksum: Arrow's buffers in the body stay on addresses that 8 divides.
 _HEAD = struct.Struct("<4sHHIIIQQ")
@@ -41,6 +41,8 @@ MARKS = Kind(3, "marks, between partition and shard")
 RESULTS = Kind(4, "results, between shard and output")
 STATE = Kind(5, "state, in the checkpoint", SnapshotError)
 COUNTS = Kind(6, "counts, between fold and combine")
+ORDERS = Kind(7, "orders, between partition and shard")
+FILES = Kind(8, "names of files, between partition and shard")
 
 
 class Seal(NamedTuple):

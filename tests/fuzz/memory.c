@@ -101,10 +101,10 @@ static ps_code move_packed(ps_fold *f, ps_fold *g) {
   if (code != PS_OK) return code;
   table_take(&keys, &array);
   array = table_arrow(&keys, f->column_types, 0);
-  code = ps_pack_new(f, shards, 1, &pack);
+  code = ps_pack_new(f, shards, 1, 1, &pack);
   if (code == PS_OK) code = ps_pack_get(pack, 0, &data, &length);
   if (code == PS_OK) code = ps_fold_number_keys(g, &array, numbers);
-  if (code == PS_OK) code = ps_fold_add_packed(g, numbers, keys.rows, data, length, &fault);
+  if (code == PS_OK) code = ps_fold_add_packed(g, numbers, keys.rows, data, length, 0, &fault);
   ps_pack_free(pack);
   ps_arrow_release(&array);
   table_free(&keys);

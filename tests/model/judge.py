@@ -119,7 +119,7 @@ def model_of(program: Program):
     parameters = program.parameters
     return {
         "t_gate": lambda: TGateModel(*parameters[:2]),
-        "w_hive": lambda: WHiveModel(*parameters[:3]),
+        "w_hive": lambda: WHiveModel(*parameters[:3], function=max if parameters[5:6] == (1,) else sum),
         "win_set": WholeWinSetModel,
         "ms_queue": QueueModel,
         "queue": InputQueueModel,

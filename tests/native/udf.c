@@ -100,3 +100,28 @@ int32_t null_produce(const void *state, uint64_t *result, uint8_t *null) {
   *null = 1;
   return 0;
 }
+
+/* ---- strings: their bytes and lengths; states that combine ---- */
+
+typedef struct {
+  const uint8_t *data;
+  int64_t length;
+} string;
+
+int32_t text_process(void *state, int64_t ts, const uint64_t *values, const uint8_t *nulls) {
+  (void)ts;
+  int64_t *sum = state;
+  if (nulls[0]) {
+    *sum += 1000000;
+    return 0;
+  }
+  const string *text = (const string *)(uintptr_t)values[0];
+  *sum += text->length;
+  for (int64_t i = 0; i < text->length; i++) *sum += text->data[i];
+  return 0;
+}
+
+int32_t sum_combine(void *state, const void *other) {
+  *(int64_t *)state += *(const int64_t *)other;
+  return *(int64_t *)state == 100 ? 77 : 0;
+}

@@ -199,7 +199,8 @@ static void hive_make(run *r, uint64_t dice) {
   r->size = shapes[dice % 4][0];
   r->advance = shapes[dice % 4][1];
   functions_make(r);
-  r->at.hive = w_hive_new(r->size, r->advance, &r->functions, r->producers, false, (int32_t)(dice / 4 % 3 + 1));
+  w_hive_sharing sharing = dice / 12 % 2 ? W_HIVE_LANES : W_HIVE_WORDS;
+  r->at.hive = w_hive_new(r->size, r->advance, &r->functions, r->producers, sharing, (int32_t)(dice / 4 % 3 + 1));
   check(r->at.hive != NULL, "no memory");
   printf("# %lld %lld %d\n", (long long)r->size, (long long)r->advance, r->producers);
 }

@@ -175,7 +175,7 @@ typedef struct {
 static int64_t round_once(setup how, int64_t takes_max, bool at_pipe) {
   int32_t inputs = how.inputs, key = 1;
   ps_type types[] = {PS_I64, PS_I64};
-  ps_native native = {process, produce, sizeof(counted), 1, &key};
+  ps_native native = {process, produce, sizeof(counted), 1, &key, NULL};
   ps_aggregate counts[] = {{PS_COUNT, -1, -1, NULL}, {PS_NATIVE, 0, -1, &native}};
   ps_query query = {WINDOW, WINDOW, 2, types, 1, how.design == PS_WIML || how.design == PS_SLICED ? 1 : 2,
                     counts, NULL};

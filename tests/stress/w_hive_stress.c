@@ -184,7 +184,7 @@ static void read_all(run *r, const expected *all, int64_t windows) {
 
 /* ---- a round ---- */
 
-static void round_once(int32_t threads, int64_t tuples, shape s, bool flat) {
+static void round_once(int32_t threads, int64_t tuples, shape s, w_hive_sharing sharing, bool flat) {
   ps_type types[COLUMNS] = {PS_I64, PS_I64};
   ps_aggregate each[2] = {{.function = PS_COUNT, .column = -1, .mask = -1},
                           {.function = PS_SUM, .column = 1, .mask = -1}};
@@ -192,7 +192,7 @@ static void round_once(int32_t threads, int64_t tuples, shape s, bool flat) {
   aggregates functions;
   check(aggregates_init(&functions, &query), "no memory");
   run r = {.shape = s, .threads = threads, .tuples = tuples, .flat = flat};
-  r.hive = w_hive_new(s.size, s.advance, &functions, threads, false, s.levels);
+  r.hive = w_hive_new(s.size, s.advance, &functions, threads, sharing, s.levels);
   check(r.hive != NULL, "no memory");
   r.keys = calloc((size_t)s.keys, sizeof *r.keys);
   for (int64_t i = 0; i < s.keys; i++) r.keys[i] = key_make(i, s.keys == KEYS_MAX);
@@ -222,7 +222,11 @@ int main(int argc, char **argv) {
   bool flat = strcmp(argv[3], "flat") == 0;
   int rounds = flat ? 1 : atoi(argv[3]);
   const size_t kinds = sizeof shapes / sizeof *shapes;
-  for (int i = 0; i < rounds; i++) round_once(threads, tuples, flat ? shape_flat : shapes[(size_t)i % kinds], flat);
+  for (int i = 0; i < rounds; i++) {
+    w_hive_sharing sharing =
+        ((size_t)i + (size_t)i / kinds) % 2 ? W_HIVE_LANES : W_HIVE_WORDS; /* each shape with both */
+    round_once(threads, tuples, flat ? shape_flat : shapes[(size_t)i % kinds], sharing, flat);
+  }
   check(ps_memory_live() == 0, "allocations were left");
   printf("%d rounds of %d x %lld tuples\n", rounds, threads, (long long)tuples);
   return 0;

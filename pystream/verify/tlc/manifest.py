@@ -17,6 +17,9 @@ DEADLOCK = "Deadlock"
 ASSERT = "Assert"
 COVERING_STATES_MAX = 12_500
 
+#: The paper's theorems and lemmas (section 6); spec/PAPER.md has their wording.
+THEOREMS = ("1", "2", "3", "L1", "L2")
+
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "name": (str,),
     "module": (str,),
@@ -34,6 +37,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "seconds": (int, float, type(None)),
     "trace": (str,),
     "departure": (int,),
+    "theorem": (list,),
     "constraint": (str,),
     "view": (str,),
     "symmetry": (str,),
@@ -61,6 +65,8 @@ class Model:
     seconds: float | None = None
     trace: str = ""
     departure: int | None = None
+    # The paper's theorems and lemmas that it shows; if it must fail: that do not hold as printed.
+    theorem: tuple[str, ...] = ()
     constraint: str = ""
     view: str = ""
     symmetry: str = ""
@@ -162,10 +168,12 @@ def parse_model(entry: Any) -> Model:
     _check_keys(entry)
     values = dict(entry)
     values["constants"] = {key: _tla(value) for key, value in entry.get("constants", {}).items()}
-    for key in ("invariants", "properties"):
+    for key in ("invariants", "properties", "theorem"):
         values[key] = tuple(map(str, entry.get(key, ())))
     model = Model(**values)
     _check_expected(model)
+    if unknown := set(model.theorem) - set(THEOREMS):
+        raise ValueError(f"theorem {min(unknown)} is not in the paper; there are {', '.join(THEOREMS)}")
     return model
 
 

@@ -39,6 +39,11 @@ class Declared:
     marked_as: Mapping[str, str] = field(default_factory=dict)
     calls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     none: Mapping[str, str] = field(default_factory=dict)
+    through: tuple[str, ...] = ()
+    cells: Mapping[str, str] = field(default_factory=dict)
+    mistakes: tuple[str, ...] = ()
+    floats: Mapping[str, str] = field(default_factory=dict)
+    jumps: Mapping[str, str] = field(default_factory=dict)
 
 
 class Sources:

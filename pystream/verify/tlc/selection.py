@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from pystream.verify.tlc.manifest import Model
@@ -12,11 +12,14 @@ class SelectionError(ValueError):
     """The command line names something that is not there."""
 
 
-def select(models: Sequence[Model], names: Sequence[str], *, deep: bool) -> list[Model]:
+def select(models: Sequence[Model], names: Sequence[str], *, deep: bool, theorems: Collection[str] = ()) -> list[Model]:
     """Return the models that the names mean: a whole name, the start of one, or a pattern such as 'TGate*'.
 
-    A whole name runs its model whatever its size; otherwise the deep ones need `deep`.
+    A whole name runs its model whatever its size; otherwise the deep ones need `deep`. With theorems only those that
+    are about one of them.
     """
+    if theorems:
+        models = [model for model in models if set(theorems) & set(model.theorem)]
     if not names:
         return [model for model in models if deep or not model.deep]
     chosen = {model.name for name in names for model in _meant(models, name, deep=deep)}

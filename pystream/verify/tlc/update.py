@@ -1,4 +1,4 @@
-"""What is generated in spec: numbers measured, in models.json and README.md, and the README's table of C functions."""
+"""What is generated in spec: numbers measured, in models.json and README.md, and tables of README.md and PAPER.md."""
 
 import dataclasses
 import json
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pystream.verify.tlc import mirror, sections
+from pystream.verify.tlc import mirror, paper_map, sections
 from pystream.verify.tlc.check import Outcome
 from pystream.verify.tlc.manifest import MANIFEST, Model, load
 from pystream.verify.tlc.result import Result
@@ -22,6 +22,7 @@ def write(spec: Path, outcome: Outcome) -> Outcome:
     models = load(spec)
     write_readme(spec, models)
     mirror.write_readme(spec)
+    paper_map.write(spec, models)
     named = {model.name: model for model in models}
     results = tuple(dataclasses.replace(result, model=named[result.model.name]) for result in outcome.results)
     return dataclasses.replace(outcome, results=results)
