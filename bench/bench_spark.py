@@ -3,6 +3,7 @@
     python bench/bench_spark.py [--rows 10000000] [--rounds 5] [--queries k-OI,W-OI,k-OS] [--data FOLDER] [--json FILE]
     python bench/bench_spark.py --streaming [--files 4]                  # the same for streaming DataFrames
     python bench/bench_spark.py --sizes 1000000,10000000,100000000       # how the time grows with the rows
+    python bench/bench_spark.py --keys 1000000 --window 3600,900 [--streaming]     # many keys, in random order
 
 What is measured: from parquet files (generated once, 4 streams, 64 Ki rows a row group) to all rows of the result,
 which Spark takes in and throws away ("noop"). Contestants warm up, each for the same time (--warmup), and then take
@@ -27,6 +28,12 @@ Nobody gives the last windows, so results are compared as far as they go.
     new_files         pystream.spark.aggregate_new_files over the folder
     no rows           Spark, with a filter that lets no row of the files through: what micro-batches cost anyone
 
+Beside the time of a streaming query stands the size of what it left in the folder `state` of its checkpoint: what all
+micro-batches wrote there and Spark has not removed.
+
+With --keys the meters of all rows are random numbers below that, and --window gives size and advance in seconds: with
+the paper's 30 seconds a million keys would come once each to a window, and folding would have nothing to do.
+
 What would make the numbers wrong: other work on the machine (see the quartiles); data that are much denser in time than
 these (--span), where fewer rows come out and there is less for everyone to do but to read.
 """
@@ -42,7 +49,7 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +57,7 @@ import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import functions as f
 
+import pystream as ps
 from pystream.queries import PAPER
 from pystream.spark import aggregate, aggregate_files, aggregate_new_files, generate, session
 from pystream.spark.data.generate import ROW_GROUP_ROWS
@@ -73,6 +81,7 @@ GOALS = {
     "k-OS": {"aggregate": 15, "aggregate_files": 100},
 }
 GOALS_STREAMING = {"aggregate": 5, NEW_FILES: 5}
+GOALS_MANY_KEYS = {"aggregate": 3, "aggregate_files": 3, NEW_FILES: 3}
 
 #: Everyone warms up for so long, because Java compiles what has run for long: after a round each, a job of 0.4 s would
 #: still be interpreted in good part, and one of 14 s would not.
@@ -91,16 +100,23 @@ class Case:
     path: str
     unsorted: str = ""  # the folder with the rows in random order
     files: int = 0  # to a micro-batch; 0: not streaming
+    size: tuple[int, ...] | None = None  # of windows, and their advance; None: those of the paper
+
+    @property
+    def query(self) -> ps.Query:
+        """The query itself."""
+        query = PAPER[self.id].query
+        return replace(query, window=ps.Window(*self.size)) if self.size else query
 
     @property
     def function(self) -> str:
         """Its function, which is also the name of the column."""
-        return next(iter(PAPER[self.id].query.aggregates))
+        return next(iter(self.query.aggregates))
 
     @property
     def window(self) -> tuple[int, int]:
         """Size and advance in seconds."""
-        return PAPER[self.id].query.window.ticks(None)
+        return self.query.window.ticks(None)
 
     @property
     def rows(self) -> DataFrame:
@@ -140,9 +156,14 @@ class Case:
         grouped = spread.groupBy("w", "meter").agg(final[self.function].alias(self.function))
         return grouped.select((f.col("w") * advance).alias("ts"), "meter", self.function)
 
+    def goal(self, name: str) -> int | None:
+        """How many times as fast as window() a contestant is to be."""
+        few_keys = GOALS_STREAMING if self.files else GOALS.get(self.id, {})
+        return (GOALS_MANY_KEYS if self.size else few_keys).get(name)
+
     def contestants(self) -> dict[str, Callable[[], DataFrame]]:
         """Name -> what makes the result."""
-        query = PAPER[self.id].query
+        query = self.query
         made: dict[str, Callable[[], DataFrame]] = {
             BASE: self.sparks_window,
             "aggregate": lambda: aggregate(self.rows, query, position="position"),
@@ -159,11 +180,11 @@ class Case:
 
 def check(case: Case) -> dict[str, str]:
     """Whether the results are equal; a wrong one is said to be wrong."""
-    tables = {name: sorted_table(make()) for name, make in case.contestants().items() if name != NO_ROWS}
-    right = sorted_table(replace(case, files=0).sparks_window()) if case.files else tables[BASE]
-    return {NO_ROWS: ""} | {
-        name: "equal" if same(right, table, case.function, streaming=bool(case.files)) else "WRONG"
-        for name, table in tables.items()
+    right = sorted_table(replace(case, files=0).sparks_window())
+    return {NO_ROWS: "", BASE: "equal"} | {
+        name: "equal" if same(right, sorted_table(make()), case.function, streaming=bool(case.files)) else "WRONG"
+        for name, make in case.contestants().items()
+        if name != NO_ROWS and (case.files or name != BASE)
     }
 
 
@@ -171,15 +192,19 @@ def sorted_table(frame: DataFrame) -> pa.Table:
     with tempfile.TemporaryDirectory() as folder:
         if frame.isStreaming:
             stream(frame, "parquet", path=f"{folder}/out")
-            frame = frame.sparkSession.read.parquet(f"{folder}/out")
-        return frame.toArrow().sort_by([("ts", "ascending"), ("meter", "ascending")]).combine_chunks()
+        else:
+            frame.write.parquet(f"{folder}/out")
+        files = sorted(Path(folder, "out").glob("*.parquet"))
+        rows = pa.concat_tables([pq.read_table(file) for file in files])
+        return rows.sort_by([("ts", "ascending"), ("meter", "ascending")]).combine_chunks()
 
 
-def stream(frame: DataFrame, format: str, **options: str) -> None:
-    """Run a streaming DataFrame until its files are used up."""
+def stream(frame: DataFrame, format: str, **options: str) -> int:
+    """Run a streaming DataFrame until its files are used up; gives the bytes of its state."""
     with tempfile.TemporaryDirectory() as checkpoint:
         writer = frame.writeStream.format(format).options(checkpointLocation=checkpoint, **options)
         writer.trigger(availableNow=True).start().awaitTermination()
+        return sum(file.stat().st_size for file in Path(checkpoint, "state").rglob("*") if file.is_file())
 
 
 def same(right: pa.Table, got: pa.Table, function: str, *, streaming: bool) -> bool:
@@ -192,16 +217,23 @@ def same(right: pa.Table, got: pa.Table, function: str, *, streaming: bool) -> b
     return keys and bool(exact)
 
 
-def seconds(spark: SparkSession, make: Callable[[], DataFrame]) -> tuple[float, float]:
-    """Seconds that pass, and of processor time."""
+class Run(NamedTuple):
+    """What one run took."""
+
+    seconds: float
+    cpu_seconds: float
+    state_bytes: int  # 0: not streaming
+
+
+def run(spark: SparkSession, make: Callable[[], DataFrame]) -> Run:
     free_states(spark)
     begin, used = time.perf_counter(), processor_s()
-    frame = make()
+    frame, state = make(), 0
     if frame.isStreaming:
-        stream(frame, "noop")
+        state = stream(frame, "noop")
     else:
         frame.write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - begin, processor_s() - used
+    return Run(time.perf_counter() - begin, processor_s() - used, state)
 
 
 def free_states(spark: SparkSession) -> None:
@@ -228,16 +260,16 @@ def processor_s() -> float:
 
 def measure(
     spark: SparkSession, runs: dict[str, Callable[[], DataFrame]], rounds: int, warmup_s: float = 0
-) -> dict[str, list[tuple[float, float]]]:
-    """`seconds` by round, after everyone has run once at least and for so long."""
+) -> dict[str, list[Run]]:
+    """All runs by round, after everyone has run once at least and for so long."""
     for make in runs.values():
         taken = 0.0
         while not taken or taken < warmup_s:
-            taken += seconds(spark, make)[0]
-    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+            taken += run(spark, make).seconds
+    figures: dict[str, list[Run]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, make in runs.items():
-            figures[name].append(seconds(spark, make))
+            figures[name].append(run(spark, make))
     return figures
 
 
@@ -246,33 +278,33 @@ def spread(values: list[float]) -> list[float]:
     return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
 
 
-def report(
-    case: Case, rows: int, figures: dict[str, list[tuple[float, float]]], verdict: dict[str, str]
-) -> dict[str, Any]:
-    result: dict[str, Any] = {"query": case.id, "rows": rows, "files": case.files}
+def report(case: Case, rows: int, figures: dict[str, list[Run]], verdict: dict[str, str]) -> dict[str, Any]:
+    result: dict[str, Any] = {"query": case.id, "window": case.window, "rows": rows, "files": case.files}
     for name, each in figures.items():
-        low, middle, high = spread([took for took, _ in each])
+        low, middle, high = spread([run.seconds for run in each])
+        state = statistics.median(run.state_bytes for run in each)
         ratio, ratio_cpu = (
             statistics.median(
                 theirs[i] / max(ours[i], TICK_S) for ours, theirs in zip(each, figures[BASE], strict=True)
             )
             for i in (0, 1)
         )
-        cpu = statistics.median(used for _, used in each)
-        goal = (GOALS_STREAMING if case.files else GOALS.get(case.id, {})).get(name)
+        cpu = statistics.median(run.cpu_seconds for run in each)
+        goal = case.goal(name)
         result[name] = {"seconds": middle, "quartiles": [low, high], "rounds": each, "result": verdict[name]}
+        result[name] |= {"state_bytes": state}
         result[name] |= {"M_rows_per_s": rows / middle / 1e6, "times_window": ratio, "goal": goal}
         result[name] |= {"cpu_seconds": cpu, "times_window_cpu": ratio_cpu}
         print(
             f"{case.id:5} {name:16} {middle:8.2f} s [{low:7.2f} {high:7.2f}] {rows / middle / 1e6:7.2f} M rows/s"
             f"  {ratio:6.1f} x window(){f', goal {goal}' if goal else '':10}"
-            f"  cpu {cpu:7.2f} s {ratio_cpu:6.1f} x  {verdict[name]}",
+            f"  cpu {cpu:7.2f} s {ratio_cpu:6.1f} x  {f'state {state / 1e6:.1f} MB  ' if state else ''}{verdict[name]}",
             flush=True,
         )
     return result
 
 
-def growth(spark: SparkSession, sizes: list[int], rounds: int, folder: str) -> list[dict[str, Any]]:
+def growth(spark: SparkSession, sizes: tuple[int, ...], rounds: int, folder: str) -> list[dict[str, Any]]:
     """Nanoseconds per row of ours by the number of rows: the cost is linear if they stay."""
     results = []
     for rows in sizes:
@@ -281,8 +313,8 @@ def growth(spark: SparkSession, sizes: list[int], rounds: int, folder: str) -> l
         for id in QUERIES:
             ours = {n: make for n, make in Case(spark, id, path).contestants().items() if n.startswith("aggregate")}
             for name, each in measure(spark, ours, rounds).items():
-                low, middle, high = spread([took for took, _ in each])
-                cpu = statistics.median(used for _, used in each)
+                low, middle, high = spread([run.seconds for run in each])
+                cpu = statistics.median(run.cpu_seconds for run in each)
                 results.append({"query": id, "rows": rows, "name": name, "seconds": middle, "quartiles": [low, high]})
                 results[-1] |= {"cpu_seconds": cpu}
                 print(
@@ -293,10 +325,18 @@ def growth(spark: SparkSession, sizes: list[int], rounds: int, folder: str) -> l
     return results
 
 
-def make_files(spark: SparkSession, path: str, rows: int, span_s: int | None = None) -> None:
+def make_files(spark: SparkSession, path: str, rows: int, span_s: int | None = None, keys: int | None = None) -> None:
     """Make the files unless they are there."""
-    if not Path(path).exists():
-        generate(spark, "EC", path, tuples=rows, span_s=span_s)
+    if Path(path).exists():
+        return
+    generate(spark, "EC", path, tuples=rows, span_s=span_s)
+    rng = np.random.default_rng(1)
+    for file in sorted(Path(path).glob("*.parquet")) if keys else ():
+        table = pq.read_table(file)
+        field = table.schema.field("meter")
+        meters = pa.array(rng.integers(0, keys, len(table)), field.type)
+        table = table.set_column(table.schema.get_field_index("meter"), field, meters)
+        pq.write_table(table, file, row_group_size=ROW_GROUP_ROWS)
 
 
 def date_files(path: str) -> None:
@@ -321,19 +361,24 @@ def shuffle_files(path: str, out: str) -> None:
 
 def contest(spark: SparkSession, arguments: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
     """Everyone on the same files."""
-    path, unsorted = f"{folder}/rows-{arguments.rows}", f"{folder}/unsorted-{arguments.rows}"
-    make_files(spark, path, arguments.rows, arguments.span)
+    size = f"{arguments.rows}-{arguments.keys}" if arguments.keys else f"{arguments.rows}"
+    path, unsorted = f"{folder}/rows-{size}", f"{folder}/unsorted-{size}"
+    make_files(spark, path, arguments.rows, arguments.span, arguments.keys)
     if arguments.streaming:
         date_files(path)
     else:
         shuffle_files(path, unsorted)
     results = []
     for id in arguments.queries.split(","):
-        case = Case(spark, id, path, unsorted, arguments.files if arguments.streaming else 0)
+        case = Case(spark, id, path, unsorted, arguments.files if arguments.streaming else 0, arguments.window)
         verdict = check(case)
         figures = measure(spark, case.contestants(), arguments.rounds, arguments.warmup)
         results.append(report(case, arguments.rows, figures, verdict))
     return results
+
+
+def sizes_of(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in text.split(","))
 
 
 def main() -> None:
@@ -343,6 +388,8 @@ def main() -> None:
     parser.add_argument("--warmup", type=float, default=WARMUP_S, help="seconds of warming up for each contestant (40)")
     parser.add_argument("--queries", default=",".join(QUERIES))
     parser.add_argument("--span", type=int, help="seconds that the data span; by default 243 rows are a second")
+    parser.add_argument("--keys", type=int, help="number of meters, in random order; by default the data's 243")
+    parser.add_argument("--window", type=sizes_of, help="size and advance of windows in seconds: 3600,900")
     parser.add_argument("--sizes", help="numbers of rows: measure how the time of pystream's two grows, nothing else")
     parser.add_argument("--streaming", action="store_true", help="streaming DataFrames instead")
     parser.add_argument("--files", type=int, default=4, help="files to a micro-batch, of 2**18 rows each (4)")
@@ -362,7 +409,7 @@ def main() -> None:
         folder = str(arguments.data or scratch)
         Path(folder).mkdir(exist_ok=True)
         if arguments.sizes:
-            results = growth(spark, [int(n) for n in arguments.sizes.split(",")], arguments.rounds, folder)
+            results = growth(spark, sizes_of(arguments.sizes), arguments.rounds, folder)
         else:
             results = contest(spark, arguments, folder)
     spark.stop()

@@ -34,48 +34,21 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from core_sources import CORE_SOURCES, CSRC
+from pystream.lab import merge
 
-ROOT = Path(__file__).parent.parent
-C_DESIGNS = ("mq", "mq_lf", "t_gate", "run_gate", "run_gate_1", "heap")
 TIMES = ("ties", "distinct")
-JAVA_DESIGN = "skip_list"
-FLAGS = ("-O3", "-DNDEBUG", "-std=c11", "-D_GNU_SOURCE")
-
-
-def run(*command: object) -> str:
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    if done.returncode != 0:
-        raise SystemExit(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def build(folder: Path) -> list[str]:
-    """Compile the drivers; the designs that can be measured here."""
-    sources = [ROOT / "bench/s_merge.c", *CORE_SOURCES]
-    run("cc", *FLAGS, "-I", CSRC, *sources, "-lpthread", "-lm", "-o", folder / "s_merge")
-    if not (shutil.which("javac") and shutil.which("java")):
-        print("no JDK on PATH: without skip_list")
-        return [*C_DESIGNS]
-    run("javac", "-d", folder, ROOT / "bench/SkipListMerge.java")
-    return [*C_DESIGNS, JAVA_DESIGN]
 
 
 def measure(folder: Path, design: str, times: str, inputs: int, options: argparse.Namespace) -> float:
     """Million tuples per second of one run."""
-    tuples = options.tuples if design != JAVA_DESIGN else options.tuples // 2
-    arguments = (times, inputs, tuples, options.pending)
-    if design == JAVA_DESIGN:
-        seconds = float(run("java", "-cp", folder, "SkipListMerge", *arguments, options.warmup))
-    else:
-        seconds = float(run(folder / "s_merge", design, *arguments))
-    return 1e-6 * (tuples // inputs * inputs) / seconds
+    tuples = options.tuples if design != merge.JAVA_DESIGN else options.tuples // 2
+    contest = merge.Contest(times, inputs, tuples, options.pending, warmup_s=options.warmup)
+    return merge.measure(folder, design, contest).million_per_second
 
 
 Samples = dict[str, dict[int, dict[str, list[float]]]]
@@ -191,9 +164,9 @@ def machine() -> dict[str, Any]:
         "cpu": cpu[0].split(":")[1].strip() if cpu else platform.processor(),
         "cores": os.cpu_count(),
         "load_at_start": os.getloadavg(),
-        "cc": run("cc", "--version").splitlines()[0],
-        "flags": " ".join(FLAGS),
-        "java": run("java", "--version").splitlines()[0] if shutil.which("java") else None,
+        "cc": merge.run("cc", "--version").splitlines()[0],
+        "flags": " ".join(merge.FLAGS),
+        "java": merge.run("java", "--version").splitlines()[0] if shutil.which("java") else None,
         "python": platform.python_version(),
     }
 
@@ -219,7 +192,7 @@ def main() -> None:
     options = parse()
     about = machine()
     with tempfile.TemporaryDirectory() as folder:
-        designs = build(Path(folder))
+        designs = merge.build(Path(folder))
         samples = rounds(Path(folder), designs, options)
     about["load_at_end"] = os.getloadavg()
     settings = {

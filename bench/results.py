@@ -4,6 +4,7 @@
     python bench/results.py --quick              small settings: some minutes, and figures that say little
     python bench/results.py peers overlap        only these; what the file says of the others stays
     python bench/results.py peers -- --rounds 3  what follows is handed to the one benchmark that is named
+    python bench/results.py --evaluation FILE    the verdict on the paper's claims, from a document of `pystream bench`
 
 The table of speeds comes from the figures of bench_peers.py, and goes into the README as well. Notes at the end of the
 file are written by hand and stay.
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from pystream.lab.evaluation.document import machine, versions
+from pystream.lab.evaluation.verdict import markdown
 from pystream.whole_file import write_whole
 
 BENCH = Path(__file__).parent
@@ -56,6 +58,7 @@ QUERIES = {
 }
 INPUTS = 4
 
+VERDICT = re.compile(r"(?<=<!-- verdict -->\n).*?(?=<!-- /verdict -->)", re.DOTALL)
 SPEED = re.compile(r"(?<=<!-- speed -->\n).*?(?=<!-- /speed -->)", re.DOTALL)
 
 
@@ -74,6 +77,17 @@ def speed_table(peers: dict[str, Any]) -> str:
         if (query, "pystream-auto") in rate:
             lines.append(f"| {what} | {' | '.join(rate.get((query, p), '-') for p in shown)} |")
     return "\n".join(lines) + "\n"
+
+
+def verdict_section(found: dict[str, Any]) -> str:
+    """The verdict on the paper's claims, with where and how it was measured."""
+    about, plan = found["machine"], found["plan"]
+    loads = [f"{one[0]:.1f}" if one else "unknown" for one in found["load_average"].values()]
+    seconds = f"{found['seconds'] / 60:.0f} minutes, inputs {', '.join(map(str, plan['inputs']))}"
+    data = "data made by Spark" if plan["data"] else "made-up data"
+    where = f"{about['processor']}, {about['cores']} cores, pystream {found['versions']['pystream']}"
+    head = f"`pystream bench`, {found['date'][:10]}, {seconds}, {data}.\n{where}."
+    return f"{head} Load average {loads[0]} before, {loads[1]} after.\n\n{markdown(found)}"
 
 
 def commit() -> str:
@@ -130,6 +144,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"which: {', '.join(BENCHMARKS)} (all)")
     parser.add_argument("--quick", action="store_true", help="small settings")
+    parser.add_argument(
+        "--evaluation", type=Path, help="write only the verdict on the paper's claims, from this document"
+    )
     given = [*sys.argv[1:], "--"]
     handed_on = given[given.index("--") + 1 : -1]
     options = parser.parse_args(given[: given.index("--")])
@@ -137,6 +154,10 @@ def main() -> None:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     if handed_on and len(options.names) != 1:
         parser.error("arguments after -- are for one benchmark: name it")
+    if options.evaluation:
+        section = verdict_section(json.loads(options.evaluation.read_text(encoding="utf-8")))
+        write_whole(RESULTS, replaced(VERDICT, RESULTS.read_text(encoding="utf-8"), section, RESULTS))
+        return
     for name in options.names or BENCHMARKS:
         _, usual, quick = BENCHMARKS[name]
         with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pystream.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 #: Rows of a batch of parquet, and bytes of a block of text: little memory, and Python's share of the work is small.
@@ -127,34 +127,55 @@ class JsonLines:
         """See Format."""
         if _is_empty(path):
             return pa.schema([]), 0
-        with _json(path, None) as opened:
-            first = opened.read_next_batch()
-        # Arrow takes text for times only if it has no fraction, and forgets their zone: look for times here.
-        texts = [f.with_type(pa.string()) if _may_be_time(f.type) else f for f in first.schema]
-        with _json(path, pa.schema(texts)) as opened:
-            again = opened.read_next_batch()
-        found = [_time_type(a) or a.type if _may_be_time(a.type) else a.type for a in again.columns]
-        return pa.schema(list(zip(again.schema.names, found, strict=True))), None
+        return json_schema(lambda: pa.input_stream(str(path))), None
 
     def read(self, path: Path, schema: pa.Schema, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         """See Format."""
         if _is_empty(path):
             return
-        texts = pa.schema([f.with_type(pa.string()) if pa.types.is_timestamp(f.type) else f for f in schema])
-        with _json(path, texts, only=columns is not None) as opened:
+        with _json(pa.input_stream(str(path)), _as_text(schema), only=columns is not None) as opened:
             for batch in _hinted(opened, path):
-                arrays = [batch.column(f.name).cast(f.type) for f in schema]
-                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                yield _timed(batch, schema)
 
 
-def _json(path: Path, schema: pa.Schema | None, *, only: bool = False) -> Any:
+def json_schema(source: Callable[[], Any]) -> pa.Schema:
+    """The columns of JSON lines, by the first block of a stream that `source` opens."""
+    with _json(source(), None) as opened:
+        first = opened.read_next_batch()
+    # Arrow takes text for times only if it has no fraction, and forgets their zone: look for times here.
+    texts = [f.with_type(pa.string()) if _may_be_time(f.type) else f for f in first.schema]
+    with _json(source(), pa.schema(texts)) as opened:
+        again = opened.read_next_batch()
+    found = [_time_type(a) or a.type if _may_be_time(a.type) else a.type for a in again.columns]
+    return pa.schema(list(zip(again.schema.names, found, strict=True)))
+
+
+def json_batches(source: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of JSON lines in an open stream, these columns of them."""
+    with _json(source, _as_text(schema), only=True) as opened:
+        for batch in opened:
+            yield _timed(batch, schema)
+
+
+def _as_text(schema: pa.Schema) -> pa.Schema:
+    """The types in which Arrow reads JSON: times as text."""
+    return pa.schema([f.with_type(pa.string()) if pa.types.is_timestamp(f.type) else f for f in schema])
+
+
+def _timed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch with text for times in the types of a schema."""
+    return pa.RecordBatch.from_arrays([batch.column(f.name).cast(f.type) for f in schema], schema=schema)
+
+
+def _json(source: Any, schema: pa.Schema | None, *, only: bool = False) -> Any:
+    """Read JSON lines from an open stream; `only`: the columns of the schema and no others."""
     import pyarrow.json as lines  # noqa: PLC0415
 
     # A block has to hold a whole line.
     read = lines.ReadOptions(block_size=BLOCK_BYTES)
     other = "ignore" if only else "infer"
     parse = lines.ParseOptions(explicit_schema=schema, unexpected_field_behavior=other)
-    return lines.open_json(pa.input_stream(str(path)), read, parse)
+    return lines.open_json(source, read, parse)
 
 
 def _may_be_time(type: pa.DataType) -> bool:

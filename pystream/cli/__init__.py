@@ -25,8 +25,13 @@ COMMANDS = {
     "generate": ("pystream.cli.generate", "generate", "Make a data set in the shape of the paper's, on Spark."),
     "prepare": ("pystream.cli.prepare", "prepare", "Turn raw records into sorted streams, on Spark."),
     "run": ("pystream.cli.run", "run", "Run a query over files: yours, or one of the paper's."),
+    "pipeline": (
+        "pystream.cli.pipeline",
+        "pipeline",
+        "Run a pipeline: raw files, prepared and aggregated into a sink.",
+    ),
     "recipes": ("pystream.cli.recipes", "recipes", "Show short programs that answer first questions."),
-    "bench": ("pystream.cli.bench", "bench", "Measure throughput and latency of the designs as the paper does."),
+    "bench": ("pystream.cli.bench", "bench", "Repeat the paper's evaluation on this machine."),
     "report": ("pystream.cli.report", "report", "Write a page about this installation: checks, models, speed."),
     "check": ("pystream.cli.check", "check_command", "Check the TLA+ models with TLC."),
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pystream.cli.console import table
 from pystream.lab.evaluation.measure import PERCENTILES
+from pystream.lab.evaluation.verdict import verdicts
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,9 +15,20 @@ if TYPE_CHECKING:
 def tables(result: dict[str, Any]) -> list[Table]:
     """The document's results as tables."""
     found = result["results"]
+    merge = [_merge(found["merge"])] if found["merge"] else []
+    designs = [_designs(found["designs"]), _durations(found["designs"])] if found["designs"] else []
     latency = [_latency(found["latency"])] if found["latency"] else []
     scaling = [_scaling(what, found[what]) for what in ("threads", "levels") if found[what]]
-    return [_designs(found["designs"]), *latency, *scaling]
+    return [*merge, *designs, *latency, *scaling, _verdicts(result)]
+
+
+def _verdicts(result: dict[str, Any]) -> Table:
+    listing = table("The paper's claims")
+    for name in ("claim", "paper", "here", "verdict"):
+        listing.add_column(name, overflow="fold")
+    for one in verdicts(result):
+        listing.add_row(one.claim, one.paper, one.ours, one.verdict)
+    return listing
 
 
 def _kilo(value: float) -> str:
@@ -36,10 +48,10 @@ def _ratio(ratio: dict[str, Any] | None) -> str:
 
 
 def _designs(entries: list[dict[str, Any]]) -> Table:
-    listing = table("Designs: thousand tuples a second; latency in ms; processor time per tuple in us")
+    listing = table("Designs: thousand tuples a second; latency in ms")
     for name in ("query", "inputs", "design"):
         listing.add_column(name)
-    for name in ("saturated", "ratio to mq", "sustained", "latency", "p99", "input", "update", "output"):
+    for name in ("saturated", "ratio to mq", "sustained", "latency", "p99"):
         listing.add_column(name, justify="right", no_wrap=True)
     last = None
     for e in entries:
@@ -51,9 +63,40 @@ def _designs(entries: list[dict[str, Any]]) -> Table:
         latency = (best and best["latency_ms"]) or None
         kept = [_kilo(best["rate"]) if best else "none"]
         kept += [f"{latency['mean']:.1f}", f"{latency['p99']:.1f}"] if latency else ["", ""]
-        durations = [_us(e[name]) for name in ("input_us", "update_us", "output_us")]
         saturated = _kilo(e["saturated"]["median"])
-        listing.add_row(e["query"], str(e["inputs"]), e["design"], saturated, _ratio(ratio), *kept, *durations)
+        listing.add_row(e["query"], str(e["inputs"]), e["design"], saturated, _ratio(ratio), *kept)
+    return listing
+
+
+def _durations(entries: list[dict[str, Any]]) -> Table:
+    listing = table(
+        "Processor time per tuple in us, and what the busiest kind of thread would allow with a processor for each "
+        "thread: thousand tuples/s"
+    )
+    for name in ("query", "inputs", "design"):
+        listing.add_column(name)
+    for name in ("input", "update", "output", "allows"):
+        listing.add_column(name, justify="right", no_wrap=True)
+    listing.add_column("thread")
+    most = max(e["inputs"] for e in entries)
+    for e in (e for e in entries if e["inputs"] == most):
+        durations = [_us(e[name]) for name in ("input_us", "update_us", "output_us")]
+        limit = e.get("bottleneck")
+        row = [e["query"], str(e["inputs"]), e["design"], *durations]
+        listing.add_row(*row, *((_kilo(limit["allows"]), limit["thread"]) if limit else ("", "")))
+    return listing
+
+
+def _merge(entries: list[dict[str, Any]]) -> Table:
+    listing = table("S-Merge alone on EC: thousand tuples/s, and the mean latency at a rate that both take")
+    for name in ("inputs", "structure"):
+        listing.add_column(name)
+    for name in ("median", "range", "rate", "latency ms"):
+        listing.add_column(name, justify="right", no_wrap=True)
+    for e in entries:
+        s = e["saturated"]
+        figures = [_kilo(s["median"]), f"{_kilo(s['low'])} - {_kilo(s['high'])}", _kilo(e["rate"])]
+        listing.add_row(str(e["inputs"]), e["structure"], *figures, f"{e['latency_ms']:.2f}")
     return listing
 
 
@@ -83,10 +126,11 @@ def _scaling(what: str, entries: list[dict[str, Any]]) -> Table:
     listing = table(f"{title}: thousand tuples/s")
     for name in ("query", "inputs", "design", what):
         listing.add_column(name)
-    for name in ("median", "range"):
+    for name in ("median", "range", "latency at 80 %, ms"):
         listing.add_column(name, justify="right", no_wrap=True)
     for e in entries:
-        s = e["saturated"]
+        s, loaded = e["saturated"], (e.get("loaded") or {}).get("latency_ms")
         row = [e["query"], str(e["inputs"]), e.get("design", "tuml-mc"), str(e[what]), _kilo(s["median"])]
-        listing.add_row(*row, f"{_kilo(s['low'])} - {_kilo(s['high'])}")
+        latency = f"{loaded['mean']:.1f}" if loaded else ""
+        listing.add_row(*row, f"{_kilo(s['low'])} - {_kilo(s['high'])}", latency)
     return listing

@@ -11,7 +11,7 @@ from rich.console import Console
 from pystream.verify.tlc import CheckError, progress, tables, update
 from pystream.verify.tlc.check import Wish, run_check
 from pystream.verify.tlc.java import find_tools
-from pystream.verify.tlc.manifest import Model, find_spec, load
+from pystream.verify.tlc.manifest import THEOREMS, Model, find_spec, load
 from pystream.verify.tlc.pluscal import labels, pluscal_modules
 from pystream.verify.tlc.runner import Interrupted
 from pystream.verify.tlc.selection import SelectionError, override, parse_settings, select
@@ -21,6 +21,7 @@ _EXAMPLES = """\b
 Examples:
   pystream check                          all models but the deep ones, a few minutes
   pystream check TGate                    those whose names start with TGate
+  pystream check --theorem 1              what shows the paper's theorem 1, and how it fails as printed
   pystream check 'WHive*Lock*' --trace    and their counterexamples, a line a step
   pystream check TGateTies --trace --set TieRule=arrival
                                           flip a rule and see it fail
@@ -30,6 +31,7 @@ Examples:
 @dataclass(frozen=True, kw_only=True)
 class _Options:
     models: tuple[str, ...]
+    theorem: tuple[str, ...]
     list: bool
     deep: bool
     trace: bool
@@ -43,6 +45,12 @@ class _Options:
 
 @click.command("check", epilog=_EXAMPLES)
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
+@click.option(
+    "--theorem",
+    multiple=True,
+    type=click.Choice(THEOREMS),
+    help="Only what is about this theorem (lemma) of the paper.",
+)
 @click.option("--list", is_flag=True, help="Print the manifest and run nothing.")
 @click.option("--deep", is_flag=True, help="Run the deep models too: millions of states, up to an hour.")
 @click.option("--trace", is_flag=True, help="Print counterexamples, one line a step, one column a thread.")
@@ -115,14 +123,14 @@ def _chosen(options: _Options, manifest: Sequence[Model]) -> list[Model]:
     if options.settings and (not options.models or options.update):
         raise SelectionError("--set needs the name of a model, and goes with neither all models nor --update")
     everything = options.deep or options.list
-    chosen = select(manifest, options.models, deep=everything)
+    chosen = select(manifest, options.models, deep=everything, theorems=options.theorem)
     changed = parse_settings(options.settings)
     return [override(model, changed) for model in chosen]
 
 
 def _run(options: _Options, spec: Path, manifest: Sequence[Model], chosen: Sequence[Model], console: Console) -> int:
     tools = find_tools()
-    wish = Wish(chosen, options.jobs, options.timeout, translations=not options.models)
+    wish = Wish(chosen, options.jobs, options.timeout, translations=not (options.models or options.theorem))
     with progress.display(Console(stderr=True), chosen) as display:
         outcome = run_check(tools, spec, manifest, wish, display)
     compare = not options.settings

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import click
-import pyarrow.parquet as pq
 
 from pystream._inputs.column_names import missing_column
+from pystream.data.raw_files import open_raw
+from pystream.data.raw_records import UNITS
 from pystream.data.sample import STREAMS_MAX
 from pystream.errors import PystreamError
 
@@ -23,9 +23,10 @@ READERS = {".parquet": "parquet", ".csv": "csv", ".jsonl": "json", ".ndjson": "j
 
 _EPILOG = """\b
 Examples:
-  pystream prepare raw.csv --ts time --stream meter --require cons --out data
-  pystream prepare raw/ --format json --ts when --time-format 'dd/MM/yyyy HH:mm' --streams 8 --out data
-  pystream run k-OI --data data --out rows.parquet
+  pystream prepare raw.csv --ts time --tz Europe/Berlin --stream meter --require cons --out data
+  pystream prepare raw/ --format json --ts when --time-format 'dd/MM/yyyy HH:mm' --tz UTC --streams 8 --out data
+  pystream prepare log.parquet --ts at --unit ms --stream device --out data
+  pystream run --data data --window 1h --key meter --agg mean=mean:cons --out rows.parquet
 """
 
 
@@ -34,6 +35,8 @@ Examples:
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A folder that is not there yet.")
 @click.option("--ts", default="ts", help="Column with the time: a number, a timestamp or text.")
 @click.option("--time-format", help="How the text is written, in Spark's letters.  [default: ISO 8601]")
+@click.option("--tz", metavar="ZONE", help="Where the clock hung, for times that do not say it: UTC, Europe/Berlin.")
+@click.option("--unit", type=click.Choice(list(UNITS)), help="What whole numbers count since 1970.")
 @click.option("--stream", multiple=True, help="Column that decides a row's stream; several times for several.")
 @click.option("--streams", default=4, type=click.IntRange(1, STREAMS_MAX), help="How many streams.")
 @click.option("--require", multiple=True, help="Column that must not be null; rows without it are dropped.")
@@ -44,6 +47,8 @@ def prepare(
     out: Path,
     ts: str,
     time_format: str | None,
+    tz: str | None,
+    unit: str | None,
     stream: tuple[str, ...],
     streams: int,
     require: tuple[str, ...],
@@ -52,9 +57,10 @@ def prepare(
 ) -> None:
     """Turn raw records into sorted streams, on Spark.
 
-    Rows come unsorted, with times as text, twice or incomplete; out come parquet files with the columns ts (seconds
-    since 1970), stream and position and all others, as `pystream run --data` takes them. What was left out is counted.
-    Needs Spark and Java 17 or newer.
+    Rows come unsorted, with times as text, twice or incomplete; out come parquet files with the columns ts, stream and
+    position and all others, as `pystream run --data` takes them. Times keep their resolution and are timestamps; whole
+    numbers without --unit stay what they are. What was left out is counted, with examples. Needs Spark and Java 17 or
+    newer.
     """
     reader = format or _reader(paths)
     if out.exists() and not force:
@@ -65,35 +71,27 @@ def prepare(
         raise PystreamError('prepare needs Spark: pip install "pystream-core[spark]"')
     from pystream.cli.run_on_spark import spark_session  # noqa: PLC0415 - an extra
     from pystream.spark import prepare as make  # noqa: PLC0415
+    from pystream.spark.data.write import write_streams  # noqa: PLC0415
 
     started = perf_counter()
     with spark_session() as spark:
-        raw = _read(spark, paths, reader)
+        raw = _read(spark, paths, reader, ts)
         for name in (ts, *stream, *require):
             if name not in raw.columns:
                 raise PystreamError(missing_column(name, raw.columns))
-        made = make(raw, ts, stream or None, streams, time_format, require)
-        rows = _write(made.rows, out)
+        made = make(raw, ts, stream or None, streams, time_format, require, unit=unit, tz=tz)
+        rows = made.counting(lambda frame: write_streams(frame, out))
     click.echo(f"{rows:,} rows in {streams} streams to {out}, {made} ({perf_counter() - started:.0f} s)")
+    for why, examples in made.examples.items():
+        click.echo(f"  {why}: {'; '.join(examples)}")
 
 
-def _read(spark: SparkSession, paths: tuple[str, ...], reader: str) -> DataFrame:
-    options = {"header": "true", "inferSchema": "true"} if reader == "csv" else {}
-    return spark.read.format(reader).options(**options).load(list(paths))
+def _read(spark: SparkSession, paths: tuple[str, ...], reader: str, ts: str) -> DataFrame:
+    if reader == "csv":
+        from pystream.spark.data.raw_frames import raw_frame  # noqa: PLC0415 - an extra
 
-
-def _write(rows: DataFrame, out: Path) -> int:
-    """Write the streams, each whole in one file, into a folder that gets its name when all are written."""
-    from pystream.spark.data.write import hidden_beside, replace_folder  # noqa: PLC0415
-
-    hidden = hidden_beside(out.absolute())
-    try:
-        rows.sortWithinPartitions("stream", "position").write.parquet(str(hidden))
-        counted: int = sum(pq.read_metadata(file).num_rows for file in hidden.glob("*.parquet"))
-        replace_folder(hidden, out.absolute())
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
-    return counted
+        return raw_frame(spark, open_raw(paths, ts, "csv"))
+    return spark.read.format(reader).load(list(paths))
 
 
 def _reader(paths: tuple[str, ...]) -> str:

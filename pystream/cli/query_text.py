@@ -77,12 +77,13 @@ def asked(window: str | None, every: str | None, key: Sequence[str], agg: Sequen
 def from_toml(path: Path) -> Asked:
     """The query in a TOML file."""
     try:
-        return _from_fields(tomllib.loads(path.read_text()))
+        return from_fields(tomllib.loads(path.read_text()))
     except (PystreamError, ValueError, TypeError) as error:  # TOML's own and those of decoding are ValueErrors
         raise PystreamError(f"{path}: {error}") from error
 
 
-def _from_fields(content: dict[str, Any]) -> Asked:
+def from_fields(content: dict[str, Any]) -> Asked:
+    """The query in a table of a TOML file."""
     unknown = [name for name in content if name not in _FIELDS]
     if unknown:
         raise PystreamError(f"{unknown[0]!r} is not known; there are {', '.join(_FIELDS)}")

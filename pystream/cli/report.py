@@ -12,6 +12,7 @@ from pystream.cli.console import progress
 from pystream.cli.doctor import examine
 from pystream.lab.evaluation.plot import plot
 from pystream.lab.report.facts import SHORT, compare_designs, load_evaluation, measure_shortly, seeded_bugs
+from pystream.lab.report.gallery import figures
 from pystream.lab.report.page import Material, drawings, page
 from pystream.queries import PAPER
 from pystream.verify.tlc import manifest
@@ -50,6 +51,9 @@ def _pictures(out: Path, evaluation: dict[str, Any]) -> bytes | None:
     """Write the pictures as files; give the evaluation's own, if there is what draws it."""
     for number, drawing in enumerate(drawings(evaluation["results"]["designs"]).values(), 1):
         write_whole(out / f"throughput-{number}.svg", drawing + "\n")
+    charts = [svg for figure in figures(evaluation["results"]) for _, svg in figure.charts]
+    for number, drawing in enumerate(charts, 1):
+        write_whole(out / f"figure-{number}.svg", drawing + "\n")
     if importlib.util.find_spec("matplotlib") is None or not evaluation["results"]["designs"]:
         return None
     plot(evaluation, out / PICTURE)

@@ -79,9 +79,9 @@ def _footer(file: Path) -> pq.FileMetaData:
 def _named(job: Job) -> tuple[list[Path], tuple[str, str], list[pa.Schema], int | None]:
     inputs = open_inputs(job.files)
     for file in inputs:
-        if file.format not in ("parquet", "arrow", "csv"):
+        if file.format not in ("parquet", "arrow", "csv", "jsonl"):
             raise PystreamError(
-                f"{file.path}: --engine spark reads parquet, Arrow IPC files and CSV, not {file.format}"
+                f"{file.path}: --engine spark reads parquet, Arrow IPC files, CSV and JSON lines, not {file.format}"
             )
     known = [file.rows for file in inputs if file.rows is not None]
     tuples = sum(known) if len(known) == len(inputs) else None

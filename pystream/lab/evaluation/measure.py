@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,19 @@ import numpy as np
 
 from pystream.designs import design_for
 from pystream.errors import ClosedError
+from pystream.lab.evaluation.text_search import in_update
 from pystream.lab.evaluation.workload import BATCH_S
 from pystream.operator import Operator
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from pystream.lab.evaluation.workload import Schedule, Workload
     from pystream.queries import PaperQuery
+
+#: The designs that are ours: they run the queries as users write them, the paper's run them as the paper does.
+OURS = ("auto", "sliced", "runs")
 
 #: Tuples an input may hold: a few batches, so that a design that cannot keep up pushes back soon.
 MAX_PENDING = 1 << 14
@@ -34,8 +39,10 @@ LINE_BATCHES = 5
 #: Shares of the rows, in per cent, whose latency is at most the one given.
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 
-#: Rows whose latency is looked up, evenly spread over the measuring phase.
+#: Rows whose latency is looked up, and moments of arrival that are kept: between so many and twice as many, evenly
+#: spread over the measurement.
 LATENCY_ROWS = 50_000
+ARRIVALS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,9 @@ class Setup:
     def operator(self, workload: Workload) -> Operator:
         """An operator for one measurement."""
         extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels}
-        design = design_for(self.design, self.query.query)
-        return Operator(self.query.query, workload.inputs, workload.schema, design, MAX_PENDING, self.threads, **extra)
+        query = self.query.query if self.design in OURS else in_update(self.query.id)
+        design = design_for(self.design, query)
+        return Operator(query, workload.inputs, workload.schema, design, MAX_PENDING, self.threads, **extra)
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class Point:
     sustained: bool
     rows_out: int
     latency_ms: dict[str, float] | None
-    input_us: float
+    input_us: float | None  # None: no batch was added in the phase
     update_us: float | None
     output_us: float | None
 
@@ -95,18 +103,56 @@ class _Injected:
     seconds: float = 0.0  # processor time in add
 
 
-@dataclass
-class _Reader:
-    """What the sink keeps: output batches with the moment of their arrival."""
+class _Thinned:
+    """Every n-th item of a sequence that may be long; n doubles so that at most 2 * `most` are kept."""
 
-    batches: list[tuple[float, pa.RecordBatch]] = field(default_factory=list)
+    def __init__(self, most: int) -> None:
+        self.items: list[NDArray[np.float64]] = []
+        self.step = 1
+        self._most = most
+        self._seen = self._kept = 0
+
+    def take(self, items: NDArray[np.float64]) -> None:
+        """Add rows of a table."""
+        kept = items[-self._seen % self.step :: self.step]
+        self._seen += len(items)
+        self._kept += len(kept)
+        if len(kept):
+            self.items.append(kept)
+        if self._kept >= 2 * self._most:
+            self.step *= 2
+            self.items = [self.table()[::2]]
+            self._kept = len(self.items[0])
+
+    def table(self) -> NDArray[np.float64]:
+        """All that is kept."""
+        return np.concatenate(self.items) if self.items else np.empty((0, 3))
+
+
+class _Reader:
+    """What the sink keeps, however long it runs.
+
+    arrivals  of batches: the moment, the start of the window that came last, and how many rows have come so far
+    rows      of rows: the moment, the window's start, the key
+    """
+
+    def __init__(self) -> None:
+        self.arrivals, self.rows = _Thinned(ARRIVALS), _Thinned(LATENCY_ROWS)
+        self._count = 0
 
     def run(self, op: Operator) -> None:
         try:
             for batch in op:
-                self.batches.append((time.perf_counter(), batch))
+                self.take(time.perf_counter(), batch)
         except ClosedError:
             pass
+
+    def take(self, at: float, batch: pa.RecordBatch) -> None:
+        """Note a batch and let go of it."""
+        start, key = (batch.column(i).to_numpy(zero_copy_only=False) for i in (0, 1))
+        self._count += len(start)
+        self.arrivals.take(np.array([[at, start[-1], self._count]], np.float64))
+        self.rows.take(np.column_stack([np.full(len(start), at), start, key]).astype(np.float64))
 
 
 def _inject(
@@ -187,52 +233,60 @@ def measure(setup: Setup, workload: Workload, rate: float | None, phases: Phases
 def _point(
     setup: Setup, workload: Workload, schedule: Schedule, reader: _Reader, before: _Moment, after: _Moment
 ) -> Point:
-    batches = [(at, batch) for at, batch in reader.batches if before.at <= at < after.at]
-    throughput = _throughput(reader, before.at, after.at) * workload.per_second
+    arrivals, rows = reader.arrivals.table(), reader.rows.table()
+    throughput = _throughput(arrivals[:, 0], workload.tuples_before(arrivals[:, 1]), before.at, after.at)
     merged = throughput * (after.at - before.at)
     used = {name: after.threads[name] - before.threads.get(name, 0.0) for name in after.threads}
     return Point(
         rate=schedule.rate,
         throughput=throughput,
         sustained=schedule.rate is not None and throughput >= KEPT_UP * schedule.rate,
-        rows_out=sum(batch.num_rows for _, batch in batches),
-        latency_ms=None if schedule.rate is None else _latency(setup, workload, schedule, batches),
-        input_us=1e6 * (after.seconds - before.seconds) / max(1, after.tuples - before.tuples),
+        rows_out=_rows_between(arrivals, before.at, after.at),
+        latency_ms=None
+        if schedule.rate is None
+        else _latency(setup, workload, schedule, _between(rows, before, after)),
+        input_us=1e6 * (after.seconds - before.seconds) / added if (added := after.tuples - before.tuples) else None,
         update_us=1e6 * used["update"] / max(1.0, merged) if "update" in used else None,
         output_us=1e6 * used["output"] / max(1.0, merged) if "output" in used else None,
     )
 
 
-def _throughput(reader: _Reader, begin: float, end: float) -> float:
-    """Event time per second: how fast the starts of the windows that come out advance.
+def _between(rows: NDArray[np.float64], before: _Moment, after: _Moment) -> NDArray[np.float64]:
+    return rows[(before.at <= rows[:, 0]) & (rows[:, 0] < after.at)]
+
+
+def _rows_between(arrivals: NDArray[np.float64], begin: float, end: float) -> int:
+    """How many rows arrived."""
+    counts = [arrivals[arrivals[:, 0] < moment, 2] for moment in (begin, end)]
+    first, last = (int(c[-1]) if len(c) else 0 for c in counts)
+    return last - first
+
+
+def _throughput(at: NDArray[np.float64], tuples: NDArray[np.float64], begin: float, end: float) -> float:
+    """Tuples per second: how fast the windows that come out advance, in tuples that begin before them.
 
     That means the same for all designs, whatever they hold inside. The slope of the line through the arrivals, which
     does not depend on what happens just at the ends of the phase; if they are few, or come all at once on a busy
     machine, simply how far the windows got from the beginning of the phase to its end.
     """
-    at = np.array([at for at, _ in reader.batches])
-    start = np.array([float(batch.column(0)[-1].as_py()) for _, batch in reader.batches])
     inside = (begin <= at) & (at < end)
-    x, y = at[inside], start[inside]
+    x, y = at[inside], tuples[inside]
     if len(x) >= LINE_BATCHES and x[-1] - x[0] >= (end - begin) / 2:
         x = x - x.mean()
         return max(0.0, float((x * y).sum() / (x * x).sum()))
-    first = start[at < begin][-1] if (at < begin).any() else 0.0
+    first = tuples[at < begin][-1] if (at < begin).any() else 0.0
     return float(y[-1] - first) / (end - begin) if len(y) else 0.0
 
 
 def _latency(
-    setup: Setup, workload: Workload, schedule: Schedule, batches: list[tuple[float, pa.RecordBatch]]
+    setup: Setup, workload: Workload, schedule: Schedule, rows: NDArray[np.float64]
 ) -> dict[str, float] | None:
     """Mean, percentiles and highest latency of the rows, in milliseconds."""
-    rows = sum(b.num_rows for _, b in batches)
-    if not rows:
+    if not len(rows):
         return None
-    step = max(1, rows // LATENCY_ROWS)
-    arrived = np.concatenate([np.full(b.num_rows, at) for at, b in batches])[::step]
-    start, key = (np.concatenate([b.column(i).to_numpy() for _, b in batches])[::step].astype(np.int64) for i in (0, 1))
+    start, key = (rows[:, i].astype(np.int64) for i in (1, 2))
     size, _ = setup.query.query.window.ticks(None)
-    latency = 1e3 * (arrived - workload.latest_due(schedule, start, key, size))
+    latency = 1e3 * (rows[:, 0] - workload.latest_due(schedule, start, key, size))
     return {
         "mean": float(latency.mean()),
         **{name: float(np.percentile(latency, percent)) for name, percent in PERCENTILES.items()},

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from pystream.data.sample import comments, smart_meters
+from pystream.data.sample import SCHEMAS, comments, smart_meters
+from pystream.errors import PystreamError
 from pystream.queries import KEYS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 MAKERS = {"EC": smart_meters, "SC": comments}
@@ -60,18 +64,44 @@ class Schedule:
         return moments
 
 
+def stored(folder: Path, dataset: str, inputs: int, tuples: int) -> list[pa.Table]:
+    """A data set that `pystream generate` or `prepare` wrote, its first tuples dealt to as many inputs as asked for.
+
+    Tuples are dealt in the order (ts, stream, position), so that each input is sorted; time begins at 0.
+    """
+    files = sorted(f for f in (folder / dataset).glob("*.parquet") if not f.name.startswith((".", "_")))
+    if not files:
+        hint = f"pystream generate {dataset} --streams 20 --out {folder / dataset}"
+        raise PystreamError(f"{folder / dataset}: no parquet files; {hint}")
+    names = SCHEMAS[dataset].names
+    try:
+        whole = pa.concat_tables([pq.read_table(f, columns=[*names, "stream", "position"]) for f in files])
+        whole = whole.sort_by([(name, "ascending") for name in ("ts", "stream", "position")])
+        whole = whole.select(names).cast(SCHEMAS[dataset]).slice(0, tuples).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError, ValueError) as error:
+        raise PystreamError(f"{folder / dataset} is no data set {dataset}: {error}") from error
+    rows = len(whole) // inputs
+    if not rows:
+        raise PystreamError(f"{folder / dataset} has {len(whole)} tuples, too few for {inputs} inputs")
+    whole = whole.set_column(0, "ts", pc.subtract(whole["ts"], whole["ts"][0]))
+    return [whole.take(pa.array(np.arange(i, rows * inputs, inputs))) for i in range(inputs)]
+
+
 class Workload:
     """A data set dealt to inputs, replayed in laps."""
 
-    def __init__(self, dataset: str, inputs: int, tuples: int, seed: int = 1) -> None:
+    def __init__(self, dataset: str, inputs: int, tuples: int, folder: Path | None = None) -> None:
         self.dataset = dataset
         self.inputs = inputs
-        self.lap_rows = max(1, tuples // inputs)
-        tables = MAKERS[dataset](inputs, self.lap_rows * inputs, seed)
+        rows = max(1, tuples // inputs)
+        if folder is None:
+            tables = MAKERS[dataset](inputs, rows * inputs, 1)
+        else:
+            tables = stored(folder, dataset, inputs, tuples)
+        self.lap_rows = len(tables[0])
         self.schema = tables[0].schema
         self._parts = [t.combine_chunks().to_batches()[0] for t in tables]
         self.span = 1 + max(int(p.column("ts")[-1].as_py()) for p in self._parts)
-        self.per_second = self.lap_rows * inputs / self.span  # tuples in a second of event time
         self._index(KEYS[dataset])
 
     def schedule(self, rate: float | None, start: float, batch_s: float = BATCH_S) -> Schedule:
@@ -86,10 +116,21 @@ class Workload:
         part = self._parts[input].slice(first, end - first)
         return part.set_column(0, "ts", pc.add(part.column(0), lap * self.span)) if lap else part
 
+    def timestamps(self) -> NDArray[np.int64]:
+        """Those of input 0, of input 1, ..."""
+        return np.concatenate([p.column("ts").to_numpy() for p in self._parts])
+
+    def tuples_before(self, ts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How many tuples come before these timestamps, whole laps included: right however uneven they are in time."""
+        lap, second = np.divmod(ts, self.span)
+        before: NDArray[np.float64] = lap * len(self._times) + np.searchsorted(self._times, second)
+        return before
+
     def _index(self, key: str) -> None:
         """All tuples of a lap in the order (key, ts, input, position), for finding the last one of a window."""
         keys = np.concatenate([p.column(key).to_numpy() for p in self._parts]).astype(np.int64)
-        ts = np.concatenate([p.column("ts").to_numpy() for p in self._parts])
+        ts = self.timestamps()
+        self._times = np.sort(ts)
         input = np.repeat(np.arange(self.inputs), self.lap_rows)
         row = np.tile(np.arange(self.lap_rows), self.inputs)
         order = np.lexsort((row, input, ts, keys))

@@ -8,7 +8,6 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +17,8 @@ from pystream.data.sample import comments, smart_meters
 from pystream.designs import DESIGNS, designs_for
 from pystream.errors import PystreamError
 from pystream.lab.evaluation.document import document, load_average
-from pystream.lab.evaluation.experiments import Evaluation, Plan
+from pystream.lab.evaluation.experiments import Evaluation
+from pystream.lab.evaluation.plan import Plan
 from pystream.queries import IP, MAIL, PAPER
 from pystream.reference import aggregate as oracle
 
@@ -42,6 +42,7 @@ SHORT = Plan(
     seconds=0.5,
     budget=25.0,
     tuples=100_000,
+    mergers=(),
 )
 
 _MAKERS = {"EC": smart_meters, "SC": comments}
@@ -153,7 +154,7 @@ def load_evaluation(path: Path) -> dict[str, Any]:
 
 def measure_shortly(advance: Callable[[int], None]) -> dict[str, Any]:
     """A measurement of our own."""
-    load, started = load_average(), perf_counter()
+    load = load_average()
     evaluation = Evaluation(SHORT, advance)
     evaluation.run()
-    return document(evaluation, load, perf_counter() - started)
+    return document(evaluation, load)

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import pystream as ps
 from pystream.designs import DESIGNS
-from pystream.lab.evaluation.experiments import BASELINE
-from pystream.lab.evaluation.measure import PERCENTILES
+from pystream.lab.evaluation.measure import OURS, PERCENTILES
+from pystream.lab.evaluation.plan import BASELINE
+from pystream.lab.evaluation.verdict import FAILS, HOLDS, IN_PART, verdicts
 from pystream.lab.report.chart import Bar, bars
+from pystream.lab.report.gallery import figures
 from pystream.lab.report.html import Markup, element, folded, table, text
+from pystream.lab.report.line_chart import swatch
 
 if TYPE_CHECKING:
     from pystream.cli.doctor import Finding
     from pystream.lab.report.facts import Bug, Same
+    from pystream.lab.report.gallery import Figure
     from pystream.verify.tlc.manifest import Model
-
-#: The designs that are ours.
-OURS = ("auto", "sliced", "runs")
 
 STATES = {"ok": "good", "missing": "maybe", "broken": "bad"}
 
@@ -53,6 +54,7 @@ def page(material: Material) -> str:
         element("section", element("h2", title), *content)
         for title, content in (
             ("All designs give the same bytes", same_bytes(material.same)),
+            ("The paper's claims", claims(material.evaluation)),
             ("Throughput and latency", evaluation(material)),
             ("What the models show", models(material.models)),
             ("Seeded bugs, and who catches them", bugs(material.bugs)),
@@ -140,11 +142,13 @@ def evaluation(material: Material) -> list[Markup]:
             "p",
             short if material.measured_here else "",
             f"{machine.get('processor', '')}, {machine.get('cores')} cores, {found['date']}; load average "
-            f"{' to '.join(loads)}. Bars are medians, lines reach from the lowest to the highest round; ratios are "
-            f"to {BASELINE} within a round.",
+            f"{' to '.join(loads)}. Points and bars are medians; lines across bars reach from the lowest to the "
+            f"highest round; ratios are to {BASELINE} within a round.",
             cls="soft",
         ),
-        element("div", *charts(results["designs"]), cls="charts"),
+        *(part for figure in figures(results) for part in drawn(figure)),
+        *durations(results["designs"]),
+        folded("All designs, bar by bar", element("div", *charts(results["designs"]), cls="charts")),
     ]
     if results.get("latency"):
         parts += [element("h3", "Latency at a share of the highest rate, milliseconds"), latency(results["latency"])]
@@ -156,6 +160,56 @@ def evaluation(material: Material) -> list[Markup]:
             )
         )
     return parts
+
+
+def drawn(figure: Figure) -> list[Markup]:
+    """A figure of the gallery: its legend, and its charts side by side."""
+    legend = [
+        element("span", Markup(swatch(name, number)), name, cls="key") for number, name in enumerate(figure.names)
+    ]
+    parts = [element("div", element("h4", title), Markup(svg)) for title, svg in figure.charts]
+    return [
+        element("h3", figure.title),
+        element("p", figure.note, cls="soft"),
+        element("div", *legend, cls="legend"),
+        element("div", *parts, cls="figures"),
+    ]
+
+
+def durations(entries: list[dict[str, Any]]) -> list[Markup]:
+    """What each kind of thread takes for a tuple, and what the busiest would allow: for the most inputs."""
+    rows = []
+    for e in (e for e in entries if e.get("bottleneck") and e["inputs"] == max(o["inputs"] for o in entries)):
+        us = [f"{e[name]:.2f}" if e[name] is not None else "" for name in ("input_us", "update_us", "output_us")]
+        limit = e["bottleneck"]
+        allows = f"{limit['allows'] / 1e6:.2f}"
+        rows.append([e["query"], e["inputs"], e["design"], *us, allows, limit["thread"]])
+    if not rows:
+        return []
+    heads = ["query", ">inputs", "design", ">input", ">update", ">output", ">allows, million tuples/s", "thread"]
+    note = (
+        "Processor time per tuple in microseconds, and what the busiest kind of thread would allow if each thread had "
+        "a processor of its own: how the paper explains its throughput, and what fewer cores than threads can show."
+    )
+    return [
+        element("h3", "Durations, and what the bottleneck allows"),
+        element("p", note, cls="soft"),
+        folded(f"{len(rows)} designs and queries", table(heads, rows)),
+    ]
+
+
+def claims(found: dict[str, Any]) -> list[Markup]:
+    """The paper's claims, and what became of them here."""
+    styles = {HOLDS: "good", FAILS: "bad", IN_PART: "maybe"}
+    rows = [
+        [v.claim, v.paper, v.ours, element("span", v.verdict, cls=styles.get(v.verdict, "soft")), v.why]
+        for v in verdicts(found)
+    ]
+    note = (
+        "With fewer cores than threads, designs are compared by durations: what the busiest kind of thread would "
+        "allow. Figures of the paper's machine cannot be decided here."
+    )
+    return [element("p", note, cls="soft"), table(["claim", "paper", "here", "verdict", "why"], rows)]
 
 
 def charts(entries: list[dict[str, Any]]) -> list[Markup]:

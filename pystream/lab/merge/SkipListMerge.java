@@ -1,17 +1,23 @@
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.LockSupport;
 
 /**
- * S-Merge with Java's ConcurrentSkipListMap, for bench_t_gate.py; what s_merge.c does, with the same tuples.
+ * S-Merge with Java's ConcurrentSkipListMap; what s_merge.c does, with the same tuples and the same output.
  *
- * <pre>java SkipListMerge ties|distinct INPUTS TUPLES PENDING WARMUP_SECONDS</pre>
+ * <pre>java SkipListMerge ties|distinct|FILE INPUTS TUPLES PENDING RATE WARMUP_SECONDS</pre>
  *
  * The map does not know which tuples are ready, so the output thread looks at the latest timestamps of all inputs for
  * each tuple: a cost linear in the number of inputs. It looks there first and at the map's first entry afterwards; the
- * other way round a tuple could slip in between. Prints the seconds of one run after the warm-up.
+ * other way round a tuple could slip in between. Prints the seconds of one run after the warm-up, and the latency.
  */
 public final class SkipListMerge {
   private record Key(long ts, int input, long position) implements Comparable<Key> {
@@ -29,20 +35,38 @@ public final class SkipListMerge {
   private final int inputs;
   private final long each;
   private final long pending;
+  private final double rate;
   private final long[][] ts;
+  private volatile long start;
+  private double waited;
   private final ConcurrentSkipListMap<Key, Long> map = new ConcurrentSkipListMap<>();
   private final AtomicLongArray latest;
   private final AtomicLongArray out;
 
-  private SkipListMerge(boolean ties, int inputs, long tuples, long pending) {
+  private SkipListMerge(String times, int inputs, long tuples, long pending, double rate) throws IOException {
     this.inputs = inputs;
     this.each = tuples / inputs;
     this.pending = pending;
+    this.rate = rate;
     this.latest = new AtomicLongArray(inputs * STRIDE);
     this.out = new AtomicLongArray(inputs * STRIDE);
     this.ts = new long[inputs][(int) each];
+    for (int k = 0; k < inputs; k++) latest.set(k * STRIDE, -1);
+    if (times.equals("ties") || times.equals("distinct")) draw(times.equals("ties"));
+    else read(times);
+  }
+
+  private void read(String file) throws IOException {
+    try (FileChannel channel = FileChannel.open(Path.of(file))) {
+      ByteBuffer bytes = ByteBuffer.allocate((int) (8 * each * inputs)).order(ByteOrder.nativeOrder());
+      while (bytes.hasRemaining() && channel.read(bytes) >= 0) { }
+      bytes.flip();
+      for (int k = 0; k < inputs; k++) for (int i = 0; i < each; i++) ts[k][i] = bytes.getLong();
+    }
+  }
+
+  private void draw(boolean ties) {
     for (int k = 0; k < inputs; k++) {
-      latest.set(k * STRIDE, -1);
       long random = mix(k + 1);
       long at = 0;
       for (int i = 0; i < each; i++) {
@@ -69,10 +93,19 @@ public final class SkipListMerge {
         room = out.get(k * STRIDE) + pending;
         if (i >= room) Thread.yield();
       }
+      if (rate > 0) {
+        long left = due(k, i) - System.nanoTime();
+        if (left > 0) LockSupport.parkNanos(left);
+      }
       map.put(new Key(ts[k][i], k, i), (long) i);
       latest.set(k * STRIDE, ts[k][i]);
     }
     latest.set(k * STRIDE, Long.MAX_VALUE);
+  }
+
+  /** When the input's i-th tuple is due. */
+  private long due(int k, long i) {
+    return start + (long) (1e9 * (i * inputs + k) / rate);
   }
 
   /** Whether (ts, input) is at or before (bound, number of the input that has it). */
@@ -103,10 +136,12 @@ public final class SkipListMerge {
       if (key.compareTo(last) <= 0) throw new IllegalStateException("out of order");
       last = key;
       left--;
+      if (rate > 0) waited += 1e-6 * (System.nanoTime() - due(key.input, had[key.input]));
       if (++had[key.input] % TELL_EVERY == 0) out.set(key.input * STRIDE, had[key.input]);
     }
   }
 
+  /** Seconds. */
   private double run() throws InterruptedException {
     Thread[] threads = new Thread[inputs];
     AtomicLong go = new AtomicLong();
@@ -120,7 +155,7 @@ public final class SkipListMerge {
       threads[k].start();
     }
     while (go.get() < inputs) Thread.yield();
-    long start = System.nanoTime();
+    start = System.nanoTime();
     go.incrementAndGet();
     readAll();
     double seconds = 1e-9 * (System.nanoTime() - start);
@@ -129,16 +164,19 @@ public final class SkipListMerge {
   }
 
   /** Warms up with runs of the same kind, then measures one. */
-  public static void main(String[] args) throws InterruptedException {
-    boolean ties = args[0].equals("ties");
+  public static void main(String[] args) throws InterruptedException, IOException {
+    String times = args[0];
     int inputs = Integer.parseInt(args[1]);
     long tuples = Long.parseLong(args[2]);
     long pending = Long.parseLong(args[3]);
-    long until = System.nanoTime() + (long) (1e9 * Double.parseDouble(args[4]));
+    double rate = Double.parseDouble(args[4]);
+    long until = System.nanoTime() + (long) (1e9 * Double.parseDouble(args[5]));
     do {
-      new SkipListMerge(ties, inputs, tuples / 4, pending).run();
+      new SkipListMerge(times.equals("distinct") ? times : "ties", inputs, tuples / 4, pending, 0).run();
     } while (System.nanoTime() < until);
     System.gc();
-    System.out.printf(Locale.ROOT, "%.6f%n", new SkipListMerge(ties, inputs, tuples, pending).run());
+    SkipListMerge measured = new SkipListMerge(times, inputs, tuples, pending, rate);
+    double seconds = measured.run();
+    System.out.printf(Locale.ROOT, "%.6f %.6f%n", seconds, measured.waited / (measured.each * inputs));
   }
 }

@@ -1,7 +1,7 @@
 /*
- * s_merge.c - S-Merge alone, for bench_t_gate.py: an input thread per input, one output thread.
+ * s_merge.c - S-Merge alone, for bench_t_gate.py and `pystream bench`: an input thread per input, one output thread.
  *
- *   s_merge DESIGN ties|distinct INPUTS TUPLES PENDING
+ *   s_merge DESIGN ties|distinct|FILE INPUTS TUPLES PENDING RATE
  *
  * t_gate      T-Gate, a tuple per call
  * mq          a queue behind a mutex per input, a tuple per call; the output thread looks at the fronts of all of them
@@ -12,8 +12,10 @@
  * heap        no threads and no hand-over: a binary heap over arrays that are there already; the limit of merging
  *
  * ties: four tuples of an input share a timestamp on average, and inputs share theirs. distinct: no two tuples share
- * one. TUPLES in all; an input waits while PENDING of its tuples have not come out. Prints the seconds from the moment
- * all threads are ready to the last tuple out. Ends with 1 if a tuple is missing, doubled or out of order.
+ * one. FILE: timestamps as int64, those of input 0, of input 1, ... TUPLES in all; an input waits while PENDING of its
+ * tuples have not come out. RATE: tuples per second of all inputs together; 0: as fast as they are taken. Prints the
+ * seconds from the moment all threads are ready to the last tuple out, and, with a rate, the mean milliseconds from
+ * when a tuple was due to when it came out. Ends with 1 if a tuple is missing, doubled or out of order.
  */
 #include "gates/queue.h"
 #include "gates/run_gate.h"
@@ -37,9 +39,10 @@ typedef struct {
 
 typedef struct {
   design_name design;
-  bool ties;
+  const char *times;
   int32_t inputs;
   int64_t each, pending;
+  double rate, start, waited; /* waited: seconds that tuples took from when they were due, all together */
   t_gate *gate;
   run_gate runs;
   queue queue[INPUTS_MAX];
@@ -59,17 +62,48 @@ static void check(bool right, const char *what) {
 
 /* ---- the tuples: meters that report every minute or so, many at the same second ---- */
 
-static void make_input(int32_t k) {
-  r.ts[k] = malloc((size_t)r.each * sizeof(int64_t));
+static void draw_times(int32_t k) {
+  bool ties = !strcmp(r.times, "ties");
   uint64_t random = hash_mix((uint64_t)k + 1);
   int64_t ts = 0;
   for (int64_t i = 0; i < r.each; i++) {
     random = hash_mix(random + (uint64_t)i);
-    ts += r.ties ? random % 4 == 0 : 1 + (int64_t)(random % 3); /* a few tuples a second, or one in a few */
-    r.ts[k][i] = r.ties ? ts : ts * r.inputs + k;
+    ts += ties ? random % 4 == 0 : 1 + (int64_t)(random % 3); /* a few tuples a second, or one in a few */
+    r.ts[k][i] = ties ? ts : ts * r.inputs + k;
   }
+}
+
+static void read_times(int32_t k) {
+  FILE *file = fopen(r.times, "rb");
+  check(file != NULL, "the file of timestamps cannot be opened");
+  check(fseek(file, (long)(k * r.each * (int64_t)sizeof(int64_t)), SEEK_SET) == 0, "it is too short");
+  check(fread(r.ts[k], sizeof(int64_t), (size_t)r.each, file) == (size_t)r.each, "it is too short");
+  fclose(file);
+}
+
+static void make_input(int32_t k) {
+  r.ts[k] = malloc((size_t)r.each * sizeof(int64_t));
+  bool drawn = !strcmp(r.times, "ties") || !strcmp(r.times, "distinct");
+  (drawn ? draw_times : read_times)(k);
   r.batch[k] = calloc(1, sizeof(batch) + sizeof(column));
   r.batch[k]->columns[0] = (column){.type = PS_I64, .values = r.ts[k]};
+}
+
+/* ---- time ---- */
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* When the input's i-th tuple is due. */
+static double due(int32_t k, int64_t i) { return r.start + (double)(i * r.inputs + k) / r.rate; }
+
+static void wait_until(double moment) {
+  double left = moment - seconds();
+  if (left <= 0) return;
+  nanosleep(&(struct timespec){(time_t)left, (long)(1e9 * (left - (double)(time_t)left))}, NULL);
 }
 
 /* ---- inputs ---- */
@@ -122,6 +156,7 @@ static void *feed(void *argument) {
   for (int64_t i = 0; i < r.each; i += step) {
     int64_t n = r.each - i < step ? r.each - i : step;
     if (i + n > room) room = wait_for_room(k, i + n - 1);
+    if (r.rate > 0) wait_until(due(k, i + n - 1));
     if (runs) {
       feed_run(k, i, n);
     } else {
@@ -227,6 +262,7 @@ static void read_taken(had *h, const taken *t) {
     check(t->ts[i] > h->ts || (t->ts[i] == h->ts && t->input >= h->input), "out of order");
     h->ts = t->ts[i], h->input = t->input;
   }
+  if (r.rate > 0) r.waited += (double)t->n * (seconds() - due(t->input, h->of[t->input] + t->n - 1));
   h->of[t->input] += t->n;
   tell(h, t->input, t->n);
 }
@@ -313,18 +349,17 @@ static void unmake(void) {
   }
 }
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+static void report(double took) {
+  double tuples = (double)(r.each * r.inputs);
+  printf("%.6f %.6f\n", took, r.rate > 0 ? 1e3 * r.waited / tuples : 0.0);
 }
 
 static void merge_by_heap(void) {
   make();
-  double start = seconds();
+  r.start = seconds();
   heap_init();
   read_all();
-  printf("%.6f\n", seconds() - start);
+  report(seconds() - r.start);
   unmake();
 }
 
@@ -335,21 +370,22 @@ static void merge_by_threads(void) {
     check(pthread_create(&ids[k], NULL, feed, (void *)(intptr_t)k) == 0, "no thread");
   }
   while (atomic_load(&r.ready) < r.inputs) sched_yield();
-  double start = seconds();
+  r.start = seconds(); /* the threads read it after the barrier */
   atomic_fetch_add(&r.ready, 1);
   read_all();
-  printf("%.6f\n", seconds() - start);
+  report(seconds() - r.start);
   for (int32_t k = 0; k < r.inputs; k++) pthread_join(ids[k], NULL);
   unmake();
 }
 
 int main(int argc, char **argv) {
-  if (argc != 6) return 2;
+  if (argc != 7) return 2;
   while (r.design < DESIGNS && strcmp(argv[1], NAMES[r.design]) != 0) r.design++;
-  r.ties = !strcmp(argv[2], "ties");
+  r.times = argv[2];
   r.inputs = atoi(argv[3]);
   r.pending = atoll(argv[5]);
-  if (r.design == DESIGNS || (!r.ties && strcmp(argv[2], "distinct") != 0)) return 2;
+  r.rate = atof(argv[6]);
+  if (r.design == DESIGNS || ((r.design == RUN_GATE || r.design == HEAP) && r.rate > 0)) return 2;
   if (r.inputs < 1 || r.inputs > INPUTS_MAX || r.pending < 2 * RUN_TUPLES) return 2;
   r.each = atoll(argv[4]) / r.inputs;
   if (r.design == HEAP) {
