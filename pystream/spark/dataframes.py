@@ -8,6 +8,7 @@ from pystream.spark.rows import batch
 from pystream.spark.stream import streaming
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
@@ -25,6 +26,7 @@ def aggregate(
     late: str = "error",
     shards: int | None = None,
     metrics: str = "pystream",
+    orders: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
     """Aggregate a DataFrame; one row per window and key comes out, in no particular order.
 
@@ -42,8 +44,8 @@ def aggregate(
 
     - `streams`: how many streams there are (numbered from 0), or which. All of them are waited for from the start, and
       rows of others are an error. Without it those that have been seen count: one that appears late with rows below
-      what is finished already is an error. A stream that stays silent holds the output back; one that has ended for
-      good is left out of `streams` when the query is started again.
+      what is finished already is an error. A stream that stays silent holds the output back: `explain_stall` says
+      which, and `orders` lets it go.
     - `late`: what becomes of a row below its stream's latest timestamp of an earlier micro-batch. "error": the query
       fails with a DisorderError. "drop": it is dropped and counted.
     - `shards`: into how many parts the keys are divided, which run side by side (without a key: one). By default as
@@ -51,7 +53,11 @@ def aggregate(
       time in every micro-batch. It belongs to the checkpoint, as the query does: with others a restart is refused.
     - `metrics`: the name under which a StreamingQueryProgress shows in `observedMetrics` what a micro-batch did:
       rows_in, rows_late, rows_out, held (partial aggregates, or rows for user code, that are kept for later), latest,
-      frontier (windows up to here are finished; -1: none yet).
+      frontier (windows up to here are finished; -1: none yet), holding (JSON: streams that hold windows back, where
+      they are, and since when they are silent, in ms since 1970; `explain_stall` reads it).
+    - `orders`: a folder in which a running query finds orders about its streams: which to let go, to take back, what to
+      promise for them; see `Orders`. It is made if it is not there. It is a source of its own: a checkpoint of a query
+      without is refused.
 
     What is still open when a query stops is in its checkpoint: a restart goes on with it, `finish` gives it out.
 
@@ -69,5 +75,5 @@ def aggregate(
     <BLANKLINE>
     """
     if df.isStreaming:
-        return streaming.aggregate(df, query, stream, position, streams, late, shards, metrics)
+        return streaming.aggregate(df, query, stream, position, streams, late, shards, metrics, orders)
     return batch.aggregate(df, query, stream, position)

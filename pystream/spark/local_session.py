@@ -6,13 +6,13 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.sql import SparkSession
 
 from pystream.errors import PystreamError
 from pystream.spark import java
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CONF_DIR = Path(__file__).parent / "conf"
 
@@ -31,40 +31,95 @@ DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
 }
 
+#: Settings of these names count when a session starts only. Spark takes some of them later, too, to no effect.
+AT_START = r"spark\.(master|app\.|submit\.|driver\.|executor|yarn\.|kubernetes\.)"
+
 #: Writes a checkpoint through Hadoop's FileSystem. Spark's default, through its FileContext, makes some 25 processes
 #: for the 5 files of a micro-batch where Hadoop has no native library: readlink and chmod.
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+CHECKPOINTS = tuple(
+    f"org.apache.spark.sql.execution.streaming.{place}FileSystemBasedCheckpointFileManager"
+    for place in ("checkpointing.", "")  # from 4.1 on, and before
+)
 
 
-def session(master: str = "local[*]", app: str = "pystream", **settings: str) -> SparkSession:
+def session(master: str | None = None, app: str | None = None, **settings: str | int | bool) -> SparkSession:
     """Start a local Spark session, or give the one that runs already.
 
-    Any other session works with pystream too: this one only takes care of what goes wrong most often (which Java, which
-    Python in the workers, the log). Settings are Spark's own, with underscores for dots:
-    `session(spark_sql_shuffle_partitions="4")`.
+    Any other session works with pystream too, one of Spark Connect included: this one only takes care of what goes
+    wrong most often (which Java, which Python in the workers, the log). `master` is "local[*]" unless given. Settings
+    are Spark's own, with underscores for dots: `session(spark_sql_shuffle_partitions=4)`.
+
+    If a session runs already, the settings are applied to it. What can be said only when a session starts (`master`,
+    `app`, memory, ...) and is not what it has already is refused by name; nothing is changed then.
 
     >>> spark = session("local[2]")
     >>> spark.range(3).count()
     3
+    >>> session(spark_sql_shuffle_partitions=2) is spark, spark.conf.get("spark.sql.shuffle.partitions")
+    (True, '2')
     """
+    own = {name.replace("_", "."): _text(value) for name, value in settings.items()}
+    running = _running()
+    if running is not None:
+        fixed = {"spark.master": master, "spark.app.name": app}
+        _apply(running, {name: value for name, value in fixed.items() if value is not None} | own)
+        return running
+    return _started(master or "local[*]", app or "pystream", own)
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _running() -> SparkSession | None:
+    """The session of this thread, or else of this process."""
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise PystreamError('Spark is not installed: pip install "pystream-core[spark]"') from error
-    running = SparkSession.getActiveSession()
-    if running is None:
-        os.environ["JAVA_HOME"] = str(java.home())
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        os.environ.setdefault("SPARK_CONF_DIR", str(CONF_DIR))
-        # The workers' Python, or they would take whatever `python3` is on PATH.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName(app)
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
+def _started(master: str, app: str, settings: dict[str, str]) -> SparkSession:
+    os.environ["JAVA_HOME"] = str(java.home())
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_CONF_DIR", str(CONF_DIR))
+    # The workers' Python, or they would take whatever `python3` is on PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     own = DEFAULTS | {"spark.sql.shuffle.partitions": _partitions(master)}
-    for name, value in (own | {k.replace("_", "."): v for k, v in settings.items()}).items():
+    if master.startswith("local") and os.environ["PYSPARK_PYTHON"] == sys.executable:
+        own |= {"spark.python.daemon.module": "pystream._spark_daemon"}
+    builder = SparkSession.builder.master(master).appName(app)
+    for name, value in (own | settings).items():
         builder = builder.config(name, value)
-    return running or _with_few_processes(builder.getOrCreate())
+    return _with_few_processes(builder.getOrCreate())
+
+
+def _apply(spark: SparkSession, settings: dict[str, str]) -> None:
+    """Apply settings to a session that runs, all of them or none."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    refused = []
+    for name in (name for name, value in settings.items() if before[name] != value):
+        if re.match(AT_START, name):
+            refused.append(name)
+            continue
+        try:
+            spark.conf.set(name, settings[name])
+        except PySparkException:
+            refused.append(name)
+    if not refused:
+        return
+    for name, value in before.items():
+        if name not in refused and value is None:
+            spark.conf.unset(name)
+        elif name not in refused and value != settings[name]:
+            spark.conf.set(name, value or "")
+    has = ", ".join(f"{name} (it has {before[name]!r}, not {settings[name]!r})" for name in refused)
+    raise PystreamError(
+        f"a Spark session runs already, and these settings cannot be changed while it runs: {has}; stop it first "
+        "(spark.stop()), or leave them out"
+    )
 
 
 def _with_few_processes(spark: SparkSession) -> SparkSession:
@@ -74,9 +129,10 @@ def _with_few_processes(spark: SparkSession) -> SparkSession:
     there is one switch for all files of the machine, and those of the user are among them.
     """
     java: Any = spark  # Spark has no other door to its classes than its Java side
-    known = java._jvm.org.apache.spark.util.Utils.classIsLoadable(CHECKPOINTS)  # noqa: SLF001 - it may have moved
-    if known and spark.conf.get(MANAGER, None) is None:
-        spark.conf.set(MANAGER, CHECKPOINTS)
+    is_there = java._jvm.org.apache.spark.util.Utils.classIsLoadable  # noqa: SLF001
+    found = next((name for name in CHECKPOINTS if is_there(name)), None)
+    if found is not None and spark.conf.get(MANAGER, None) is None:
+        spark.conf.set(MANAGER, found)
     return spark
 
 

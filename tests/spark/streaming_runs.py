@@ -56,6 +56,13 @@ def start(out, folder: Path, trigger: dict | None = None):
     return writer.trigger(**(trigger or {"availableNow": True})).start()
 
 
+def undo(folder: Path, batch: int) -> None:
+    """As if the query was killed in its last micro-batch: it has to run again, and the sink takes its rows again."""
+    for log in (folder / "checkpoint" / "commits", folder / "out" / "_spark_metadata"):
+        (log / str(batch)).unlink()
+        (log / f".{batch}.crc").unlink(missing_ok=True)
+
+
 def run(spark, folder: Path, who: str = "spark", trigger: dict | None = None) -> None:
     """Aggregate what is in the folder, read by Spark or by the executors themselves."""
     from pystream.spark import aggregate, aggregate_new_files  # noqa: PLC0415 - an extra

@@ -14,7 +14,7 @@ from faults import record
 from strategies import Collect
 
 import pystream as ps
-from pystream.partials import seals
+from pystream.partials import folding, packed, seals
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
@@ -119,6 +119,13 @@ def micro_batch() -> Journey:
 
 
 @cache
+def micro_batch_of_kept_rows() -> Journey:
+    """As with many keys: of each row a partial, and its key."""
+    with mock.patch.multiple(packed, PROBE_ROWS=1, KEPT_SHARE=0), mock.patch.object(folding, "PIECE_ROWS", 20):
+        return _stepped(layout_of(FOLDED))
+
+
+@cache
 def micro_batch_of_rows() -> Journey:
     return _stepped(layout_of(FOLDED, drop_late=True))
 
@@ -167,7 +174,15 @@ def results() -> Journey:
     return Journey({"rows": parts}, receive, {"rows": seals.RESULTS})
 
 
-JOURNEYS = [batch_phases, micro_batch, micro_batch_of_rows, state, state_of_user_code, results]
+JOURNEYS = [
+    batch_phases,
+    micro_batch,
+    micro_batch_of_kept_rows,
+    micro_batch_of_rows,
+    state,
+    state_of_user_code,
+    results,
+]
 
 
 def test_what_is_not_damaged_arrives():
@@ -260,7 +275,7 @@ def test_damage_is_noticed(make, times):
 
 
 def test_parcels_that_are_lost_or_doubled():
-    for make in (micro_batch, micro_batch_of_rows, results):
+    for make in (micro_batch, micro_batch_of_kept_rows, micro_batch_of_rows, results):
         journey = make()
         for name, some in journey.sent.items():
             for i in range(len(some)):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
 pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 
+from pystream.errors import PystreamError
+from pystream.spark import session
 from pystream.spark.local_session import CHECKPOINTS, MANAGER, _partitions, _with_few_processes
 
 
@@ -43,7 +46,7 @@ def test_files_have_checksums(spark, tmp_path):
 @pytest.mark.spark
 def test_checkpoints_cost_few_processes(spark, tmp_path):
     """Spark still has the class that writes checkpoints without readlink where we say, with checksums."""
-    assert spark.conf.get(MANAGER) == CHECKPOINTS
+    assert spark.conf.get(MANAGER) in CHECKPOINTS
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
     started = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).trigger(once=True).start()
     started.awaitTermination()
@@ -56,3 +59,33 @@ def test_what_the_user_says_counts(spark):
     other = spark.newSession()
     other.conf.set(MANAGER, "mine")
     assert _with_few_processes(other).conf.get(MANAGER) == "mine"
+
+
+PARTITIONS, WIDTH = "spark.sql.shuffle.partitions", "spark.sql.debug.maxToStringFields"
+
+
+@pytest.mark.spark
+def test_settings_of_a_session_that_runs(spark):
+    """They are applied, all or none; what can be said only at the start is refused by name."""
+    before = {name: spark.conf.get(name) for name in (PARTITIONS, WIDTH)}
+    try:
+        assert session(spark_sql_shuffle_partitions=7) is spark
+        assert spark.conf.get(PARTITIONS) == "7"
+        with pytest.raises(
+            PystreamError, match=r"runs already.* spark\.driver\.memory \(it has '2g', not '9g'\)"
+        ) as said:
+            session("local[7]", spark_sql_debug_maxToStringFields="3", spark_driver_memory="9g")
+        assert "spark.master (it has 'local[2]', not 'local[7]')" in str(said.value)
+        assert {name: spark.conf.get(name) for name in (PARTITIONS, WIDTH)} == before | {PARTITIONS: "7"}
+        assert session("local[2]", spark_driver_memory="2g") is spark  # what it has already
+    finally:
+        spark.conf.set(PARTITIONS, before[PARTITIONS])
+
+
+@pytest.mark.spark
+def test_the_session_is_found_from_any_thread(spark):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(session(spark_sql_ansi_enabled=True)))
+    thread.start()
+    thread.join()
+    assert found == [spark]

@@ -20,6 +20,7 @@ from pyspark import cloudpickle
 
 from pystream._engine.plan import Plan
 from pystream.spark.rows.shard_hash import shard_labels
+from pystream.spark.stream.orders import pack_orders, unpacked_orders
 from pystream.spark.stream.outgoing import arrived, sent
 from pystream.spark.stream.parcels import Told, pack
 from pystream.spark.stream.shard import Shard
@@ -37,22 +38,24 @@ class Stream:
         self.layout = layout
         self.states: list[Saved | None] = [None] * layout.shards
         self.counts: list[dict[str, int]] = []
+        self.holding: list[dict] = []
 
-    def take(self, *partitions: list[dict], again: bool = False) -> list[dict]:
+    def take(self, *partitions: list[dict], again: bool = False, orders: str = "", now: int = 0) -> list[dict]:
         """One micro-batch; `again`: as after a crash, from the states before it."""
-        parcels = [
-            p for rows in partitions for batch in pack(self.layout, [self._batch(rows)]) for p in batch.to_pylist()
-        ]
+        packed = [batch for rows in partitions for batch in pack(self.layout, [self._batch(rows)])]
+        packed += pack_orders(self.layout, [{"path": "o.json", "modified": now, "content": orders.encode()}])
+        parcels = [p for batch in packed for p in batch.to_pylist()]
         out, after, self.counts = [], [], []
         for shard, (label, state) in enumerate(zip(shard_labels(self.layout.shards), self.states, strict=True)):
             mine = [p for p in parcels if p["shard"] == label]
             marks = [p["marks"] for p in mine if p["marks"] is not None]
             for _ in range(2 if again else 1):
                 parts = [p["rows"] for p in mine if p["rows"] is not None]
-                done = Shard(self.layout, shard, state).step(parts, marks)
+                done = Shard(self.layout, shard, state).step(parts, marks, now)
             out += [row for batch in self._arrived(done.rows, shard) for row in batch.to_pylist()]
             after.append(Saved.of_state(self.layout, shard, *done.saved.to_state(shard)))
             self.counts.append(done.counts)
+            self.holding = self.holding if shard else done.holding
         self.states = after
         return out
 
@@ -191,6 +194,126 @@ def test_a_stream_that_appears_late():
         s.take([row(11, 1)])
     assert s.take([row(12, 1), row(40)]) == []
     assert s.take([row(20, 1)]) == [{"ts": 10, "k": 1, "n": 2}]
+
+
+def test_who_holds_back_and_since_when():
+    """Those without which a window would be finished; nobody, as long as no row lies beyond the first window."""
+    s = stream(streams=(0, 1, 2))
+    s.take([row(3), row(9, 1)], now=1000)
+    assert s.holding == []
+    s.take([row(25), row(11, 1)], now=2000)
+    assert s.holding == [{"stream": 2, "at": None, "since_ms": 1000}]
+    s.take([row(8, 2)], now=3000)
+    assert s.holding == [{"stream": 2, "at": 8, "since_ms": 3000}]
+    s.take([row(26), row(12, 2)], now=4000)
+    assert s.holding == [{"stream": 1, "at": 11, "since_ms": 2000}, {"stream": 2, "at": 12, "since_ms": 4000}]
+
+
+def test_a_stream_is_let_go_and_taken_back():
+    s = stream(streams=(0, 1))
+    assert s.take([row(3), row(50)]) == []
+    assert s.take(orders='{"let_go": 1}', again=True) == [{"ts": 0, "k": 1, "n": 1}]
+    assert s.holding == []
+    assert s.take([row(61), row(52, 1)]) == [{"ts": 50, "k": 1, "n": 2}]  # its rows count, and it holds nothing back
+    with pytest.raises(ps.DisorderError, match=r"stream 1: timestamp 60 is below 61, up to where .* did not count"):
+        s.take([row(60, 1)])
+    assert s.take([row(80)], orders='{"take_back": 1}') == []
+    assert s.holding == [{"stream": 1, "at": 52, "since_ms": 0}]
+    assert s.take([row(90, 1)]) == [{"ts": 60, "k": 1, "n": 1}]
+
+
+def test_late_rows_of_a_stream_that_was_let_go_are_dropped():
+    s = stream(streams=(0, 1), late="drop")
+    s.take([row(3), row(50)], orders='{"let_go": 1}')
+    assert s.take([row(49, 1), row(50, 1)]) == []
+    assert s.total("rows_late") == 1
+    assert s.take([row(60)]) == [{"ts": 50, "k": 1, "n": 2}]
+
+
+def test_a_promise():
+    s = stream(streams=(0, 1))
+    s.take([row(3), row(50)])
+    assert s.take(orders='{"promise": 1, "ts": 9}') == []
+    assert s.take(orders='{"promise": 1, "ts": 10}') == [{"ts": 0, "k": 1, "n": 1}]
+    with pytest.raises(ps.DisorderError, match="stream 1: timestamp 9 is below 10, which was promised for this stream"):
+        s.take([row(9, 1)])
+    assert s.take([row(10, 1)]) == []
+
+
+def test_no_stream_lags_further_behind():
+    s = stream(streams=(0, 1))
+    assert s.take([row(3), row(12)], orders='{"lag": 40}') == []
+    assert s.take([row(50)]) == [{"ts": 0, "k": 1, "n": 1}]
+    assert {c["frontier"] for c in s.counts} == {10}
+    assert s.take([row(10, 1)], orders='{"lag": null}') == []
+    assert s.take([row(99)]) == []
+
+
+def test_idle_streams_do_not_count():
+    """By the time of the micro-batches; one that never sent anything is silent since the first."""
+    s = stream(streams=(0, 1, 2))
+    assert s.take([row(3), row(3, 1)], now=0, orders='{"idle_after": "1s"}') == []
+    assert s.take([row(12)], now=1000) == []
+    assert s.take([row(13)], now=1001, again=True) == [{"ts": 0, "k": 1, "n": 2}]
+    assert s.take([row(13, 1), row(22)], now=1500) == []
+    assert s.holding == [{"stream": 1, "at": 13, "since_ms": 1500}]
+
+
+def test_orders_in_the_order_in_which_they_were_given():
+    """Whatever task read them, and in whatever order the files came."""
+    s = stream()
+    files = [
+        {"path": "b", "modified": 1, "content": b'{"lag": 2}\n\n{"lag": 3}'},
+        {"path": "a", "modified": 1, "content": b'{"lag": 4, "at": 7}'},
+        {"path": "c", "modified": 0, "content": b'{"lag": 1}'},
+    ]
+    for cut in range(4):
+        packed = [*pack_orders(s.layout, files[:cut]), *pack_orders(s.layout, files[cut:])]
+        blobs = [p["marks"] for b in packed for p in b.to_pylist() if p["shard"] == shard_labels(2)[1]]
+        assert unpacked_orders(blobs, 1) == [{"lag": n} for n in (1, 2, 3, 4)]
+
+
+def test_orders_about_times():
+    query = ps.Query(ps.Window("10s"), None, {"n": ps.count()})
+    schema = SCHEMA.set(0, pa.field("ts", pa.timestamp("us", "UTC")))
+    layout = Layout(query, schema, "stream", None, 1)
+    text = b'{"promise": 1, "ts": "1970-01-01T01:00:01+01:00"}\n{"lag": "2m"}\n{"promise": 1, "ts": 5}'
+    (batch,) = pack_orders(layout, [{"path": "a", "modified": 1, "content": text}])
+    assert unpacked_orders(batch["marks"].to_pylist(), 0) == [
+        {"promise": 1, "ts": 10**6},
+        {"lag": 120 * 10**6},
+        {"promise": 1, "ts": 5},
+    ]
+    with pytest.raises(ps.PystreamError, match="a time needs its zone"):
+        list(pack_orders(layout, [{"path": "a", "modified": 1, "content": b'{"promise": 1, "ts": "1970-01-01"}'}]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"let go": 1}',
+        '{"let_go": "1"}',
+        '{"let_go": true}',
+        '{"let_go": 1, "ts": 2}',
+        '{"promise": 1}',
+        '{"promise": 1, "ts": "2026-11-18T12:00:00Z"}',
+        '{"lag": "1h"}',
+        '{"idle_after": 10.5}',
+        "[1]",
+        "let go 1",
+    ],
+)
+def test_what_is_no_order(text):
+    with pytest.raises(ps.PystreamError, match=r"in/o\.json, line 2: .* is no order .*known are let_go"):
+        list(pack_orders(stream().layout, [{"path": "in/o.json", "modified": 0, "content": f"\n{text}".encode()}]))
+
+
+def test_the_streams_of_an_older_checkpoint():
+    """Pairs of stream and latest timestamp."""
+    s = stream(streams=(0, 1))
+    s.take([row(3), row(12), row(5, 1)])
+    s.states = [state._replace(latest="[[0, 12], [1, 5]]") for state in s.states]
+    assert s.take([row(11, 1)], now=7) == [{"ts": 0, "k": 1, "n": 2}]
 
 
 def test_a_stream_that_has_ended_is_left_out():

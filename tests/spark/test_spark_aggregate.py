@@ -133,6 +133,35 @@ def test_the_sessions_settings_do_not_show(spark, settings):
     assert sorted_rows(out, "k").to_pylist() == pa.table(micros, want.column_names).to_pylist()
 
 
+@pytest.mark.parametrize("function", ["count", "udf"])
+def test_few_tasks(function, spark, settings):
+    """With 200 partitions and no adaptive execution no more tasks than run at once; each has many shards."""
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    from pystream.spark import aggregate  # noqa: PLC0415
+    from pystream.spark.rows import task_numbers  # noqa: PLC0415
+
+    class Rows:
+        def __init__(self):
+            self.seen = []
+
+        def process_tuple(self, row):
+            self.seen.append(row)
+
+        def produce_out_tuple(self):
+            return len(self.seen)
+
+    settings("spark.sql.adaptive.enabled", "false")
+    settings("spark.sql.shuffle.partitions", "200")
+    frame = spark.range(0, 500, numPartitions=3).selectExpr("id div 10 as ts", "0 as stream", "id as p", "id % 90 as k")
+    count = ps.count() if function == "count" else ps.udf(Rows, type=pa.int64())
+    query = ps.Query(ps.Window(20, 7), "k", {"n": count})
+    rows = aggregate(frame, query, position="p")
+    tasks = {row[0] for row in rows.select(f.spark_partition_id()).distinct().collect()}
+    assert len(tasks) == task_numbers.parallelism(spark) == 2
+    assert sorted_rows(rows.toArrow(), "k").to_pylist() == ps.aggregate(query, [frame.toArrow()]).to_pylist()
+
+
 def test_one_heavy_key_and_empty_partitions(spark):
     from pystream.spark import aggregate  # noqa: PLC0415
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
 import threading
-import venv
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,7 +16,10 @@ import pytest
 import streaming_runs as runs
 
 import pystream as ps
-from pystream import _core
+
+pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
+
+import environments
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
@@ -38,14 +39,9 @@ JOB = Path(__file__).parent / "cluster_job.py"
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory) -> Path:
-    """A virtual environment with pystream in it, packed. What else it needs is on the image, as Spark itself is."""
+    """A virtual environment with pystream in it, packed."""
     folder = tmp_path_factory.mktemp("packed")
-    venv.create(folder / "env", symlinks=True, with_pip=False)
-    site = next((folder / "env/lib").glob("python3*/site-packages"))
-    shutil.copytree(Path(ps.__file__).parent, site / "pystream", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    shutil.copy(_core.__file__, site / "pystream")
-    pyspark = Path(pytest.importorskip("pyspark").__file__).parent.parent
-    (site / "image.pth").write_text(f"{pyspark}\n")  # a path, not the .pth files in it
+    environments.make(folder / "env")
     with tarfile.open(folder / "env.tar.gz", "w:gz") as out:
         out.add(folder / "env", ".")
     return folder / "env.tar.gz"

@@ -80,30 +80,6 @@ def test_stream_source(spark, tmp_path):
     assert rows.dropDuplicates(["stream", "position"]).count() == TUPLES
 
 
-def test_prepare(spark):
-    from pystream.spark import prepare  # noqa: PLC0415
-
-    good = [(f"2020-01-01 00:00:{i % 7:02d}", i % 3, f"v{i}") for i in range(40)]
-    bad = [("yesterday", 1, "a"), (None, 1, "b"), ("1950-01-01 00:00:00", 1, "c"), good[0], (good[1][0], None, "d")]
-    frame = spark.createDataFrame(good + bad, "time string, k int, v string")
-    results = [prepare(frame.repartition(n), ts="time", stream="k", streams=2, require=["k"]) for n in (1, 5)]
-    assert results[0].dropped == {
-        "before 1970": 1,
-        "with unreadable timestamp": 1,
-        "without k": 1,
-        "without timestamp": 1,
-        "twice": 1,
-    }
-    rows = [r.rows.toArrow().sort_by([("stream", "ascending"), ("position", "ascending")]).to_pylist() for r in results]
-    assert rows[0] == rows[1]
-    assert len(rows[0]) == len(good)
-    for number in {r["stream"] for r in rows[0]}:
-        mine = [r for r in rows[0] if r["stream"] == number]
-        assert [r["position"] for r in mine] == list(range(len(mine)))
-        assert [r["ts"] for r in mine] == sorted(r["ts"] for r in mine)
-    assert "5 rows dropped" in str(results[0])
-
-
 @pytest.mark.usefixtures("spark")
 def test_the_command_refuses_a_full_folder(tmp_path):
     (tmp_path / "there").touch()

@@ -169,7 +169,7 @@ def test_what_cannot_be_cut_by_time():
 
 def test_how_many_tasks():
     pieces = made([(0, 0, splits.TASK_BYTES)])
-    assert [splits.task_count(pieces * n, 2) for n in (0, 1, 2, 64, 128, 129, 257)] == [1, 1, 2, 2, 2, 4, 6]
+    assert [splits.task_count(pieces * n, lambda: 2) for n in (0, 1, 2, 64, 128, 129, 257)] == [1, 1, 2, 2, 2, 4, 6]
 
 
 # ---- what a task does ----

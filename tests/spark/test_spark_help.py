@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -39,14 +41,14 @@ def run(folder: Path, *lines: str) -> None:
 
 
 def test_raw_records_and_a_query_on_each_engine(tmp_path):
-    from_csv, from_json, query = examples("prepare")
+    from_csv, from_json, from_log, query = examples("prepare")
     (on_spark,) = [line for line in examples("run") if "spark" in line]
     text = [f"2020-01-01 00:00:{second:02d},{meter},{cons}" for second, meter, cons in RAW]
     (tmp_path / "raw.csv").write_text("\n".join(["time,meter,cons", *text]) + "\n")
     run(tmp_path, from_csv, query)
     rows = pq.read_table(tmp_path / "rows.parquet")
     (tmp_path / "rows.parquet").unlink()
-    run(tmp_path, on_spark)
+    run(tmp_path, f"{query} --engine spark")
     assert pq.read_table(tmp_path / "rows.parquet").equals(rows)
     (tmp_path / "raw").mkdir()
     records = [{"when": f"01/01/2020 00:{minute:02d}", "meter": m, "cons": c} for minute, m, c in RAW]
@@ -54,3 +56,10 @@ def test_raw_records_and_a_query_on_each_engine(tmp_path):
     (tmp_path / "data").rename(tmp_path / "data-of-csv")
     run(tmp_path, from_json)
     assert pq.read_table(tmp_path / "data").num_rows == len(RAW)
+    log = pa.table({"at": [1_600_000_000_000 + i for i in range(9)], "device": ["x", "y", "z"] * 3})
+    pq.write_table(log, tmp_path / "log.parquet")
+    (tmp_path / "data").rename(tmp_path / "data-of-json")
+    run(tmp_path, from_log)
+    assert pq.read_table(tmp_path / "data").num_rows == len(log)
+    shutil.rmtree(tmp_path / "data")
+    run(tmp_path, "pystream generate EC --tuples 1000 --out data", f"{on_spark} --force")

@@ -21,6 +21,7 @@ pytest.importorskip("pyspark.sql", reason="pip install '.[spark]'")
 from pystream.spark import aggregate_new_files, finish
 from pystream.spark.files.file_source import Source
 from pystream.spark.stream import new_files
+from pystream.spark.stream.noted_files import place_of
 
 pytestmark = pytest.mark.spark
 
@@ -103,6 +104,43 @@ def test_a_broken_file_is_named(spark, tmp_path):
         runs.start(out, tmp_path).awaitTermination()
 
 
+@pytest.mark.parametrize("gone", [1, pytest.param(2, marks=pytest.mark.full)])
+def test_a_file_that_has_gone_is_named(gone, spark, tmp_path):
+    """Spark leaves out without a word what is not there any more when a micro-batch runs that it is noted for."""
+    made = runs.streams()
+    runs.write(tmp_path, made.block(0), files=4)
+
+    def run():
+        out = aggregate_new_files(spark, runs.QUERY, tmp_path / "in", shards=2, maxFilesPerTrigger=2)
+        started = runs.start(out, tmp_path)
+        started.awaitTermination()
+        return started
+
+    run()
+    runs.undo(tmp_path, 1)
+    lost = [tmp_path / "in" / f"{i:04d}.parquet" for i in (2, 3)[:gone]]
+    for file in lost:
+        file.rename(tmp_path / file.name)
+    names = lost[0].name + (" and 1 more" if gone > 1 else "")
+    with pytest.raises(Exception, match=rf"in/{names}: the file is gone .* nothing is written yet; put it back"):
+        run()
+    for file in lost:
+        (tmp_path / file.name).rename(file)
+    assert whole(spark, tmp_path, run(), runs.QUERY) == ps.aggregate(runs.QUERY, made.tables()).to_pylist()
+
+
+@pytest.mark.full
+def test_files_without_rows(spark, tmp_path):
+    """They are read like others, and nothing comes of them."""
+    table = runs.streams().block(0)
+    for number in range(2):
+        runs.put(tmp_path, table.slice(0, 0), number)
+    out = aggregate_new_files(spark, runs.QUERY, tmp_path / "in", shards=2)
+    started = runs.start(out, tmp_path)
+    started.awaitTermination()
+    assert started.lastProgress["numInputRows"] == 2
+
+
 def test_a_file_without_a_column(tmp_path):
     table = runs.streams().block(0)
     runs.put(tmp_path, table.drop_columns("cons"), 0)
@@ -110,7 +148,7 @@ def test_a_file_without_a_column(tmp_path):
     found = {"path": f"file:{file}", "length": file.stat().st_size, "modified": 0}
     source = Source(fs.LocalFileSystem(), None, "ts", table.schema)
     with pytest.raises(ps.SchemaError, match=r"0000\.parquet: column 'cons' is missing"):
-        list(new_files.rows(source, iter([pa.RecordBatch.from_pylist([found])])))
+        list(new_files.rows(source, iter([pa.RecordBatch.from_pylist([found])]), []))
 
 
 def test_a_file_that_is_another_one_by_now(tmp_path):
@@ -121,7 +159,7 @@ def test_a_file_that_is_another_one_by_now(tmp_path):
 
     def read(**changed):
         found = {"path": f"file:{file}", "length": info.st_size, "modified": 0} | changed
-        return sum(b.num_rows for b in new_files.rows(source, iter([pa.RecordBatch.from_pylist([found])])))
+        return sum(b.num_rows for b in new_files.rows(source, iter([pa.RecordBatch.from_pylist([found])]), []))
 
     os.utime(file, (0, 0))
     assert read() == 3000
@@ -147,7 +185,7 @@ def test_a_file_that_is_another_one_by_now(tmp_path):
     ],
 )
 def test_paths_as_arrow_has_them(path, place):
-    assert new_files.place_of(path) == place
+    assert place_of(path) == place
 
 
 def test_refused(spark, tmp_path):

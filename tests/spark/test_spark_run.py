@@ -165,12 +165,23 @@ def test_no_rows_is_one_empty_file(tmp_path):
 
 @pytest.mark.full
 @pytest.mark.usefixtures("spark")
+def test_json_lines(tmp_path):
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"ts": {i}, "v": {i % 3}}}\n' for i in range(40)))
+    asked = ("run", tmp_path / "a.jsonl", "--window", 10, "--key", "v", "--agg", "n=count")
+    invoke(*asked, "--engine", "spark", "--out", tmp_path / "o.csv")
+    invoke(*asked, "--out", tmp_path / "here.csv")
+    (part,) = (tmp_path / "o.csv").glob("part-*.csv")
+    assert part.read_text() == (tmp_path / "here.csv").read_text()
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("spark")
 def test_what_would_give_other_rows_is_refused(tmp_path):
     for place in ("a.parquet", "b.parquet"):
         pq.write_table(readings(), tmp_path / place)
-    (tmp_path / "a.jsonl").write_text('{"ts": 1}\n')
-    a, b, lines = (tmp_path / name for name in ("a.parquet", "b.parquet", "a.jsonl"))
+    (tmp_path / "a.tsv").write_text("ts\tv\n1\t2\n")
+    a, b, tabs = (tmp_path / name for name in ("a.parquet", "b.parquet", "a.tsv"))
     on = ("--engine", "spark", "--out", tmp_path / "o.csv")
     assert "which on Spark is that of their paths" in invoke("run", b, a, *DAILY, *ENDS, *on, exit_code=1)
     assert "a file once" in invoke("run", a, a, *DAILY, *on, exit_code=1)
-    assert "not jsonl" in invoke("run", lines, "--window", 10, "--agg", "n=count", *on, exit_code=1)
+    assert "not tsv" in invoke("run", tabs, "--window", 10, "--agg", "n=count", *on, exit_code=1)

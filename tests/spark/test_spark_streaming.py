@@ -150,8 +150,9 @@ def test_restart_and_finish(spark, tmp_path):
     assert runs.rows(finish(str(tmp_path / "checkpoint"), runs.QUERY, spark).toArrow(), runs.QUERY) == runs.rows(
         rest, runs.QUERY
     )
-    with pytest.raises(Exception, match="ended_by_pystream_spark_finish"):
+    with pytest.raises(Exception, match=r"ended by pystream\.spark\.finish") as refused:
         runs.run(spark, tmp_path)
+    assert "JSON" not in str(refused.value)
 
 
 def test_late_rows(spark, tmp_path):
@@ -180,6 +181,7 @@ def test_late_rows(spark, tmp_path):
         "held": 1,
         "latest": 25,
         "frontier": 25,
+        "holding": "[]",
     }
     assert runs.rows(written(spark, tmp_path), query) == [{"ts": 0, "n": 1}, {"ts": 10, "n": 1}]
 

@@ -54,6 +54,20 @@ def test_all_have_come(shuffled):
         assert sorted(({**row} for row in got), key=repr) == sorted(want, key=repr)
 
 
+def by_shard(rows: list[tuple[int, Row]]) -> list[dict]:
+    """The windows where shards come one after the other, in batches that do not end where shards do."""
+    batches = pa.Table.from_pylist([{"shard": shard, **row} for shard, (_, row) in rows]).to_batches(4)
+    return [row for b in PHASES.windows_by_shard(iter(batches)) for row in b.to_pylist()]
+
+
+def test_shards_one_after_the_other(shuffled):
+    want = sorted((row for rows in shuffled.values() for row in combined(rows)), key=repr)
+    rows = [(shard, row) for shard, own in shuffled.items() for row in own]
+    assert sorted(by_shard(rows), key=repr) == want
+    with pytest.raises(ps.PystreamError, match="parcels"):
+        by_shard([*rows[1:], rows[0]])  # the first shard comes back when it has been given out
+
+
 def test_any_one_that_is_lost_is_missed(shuffled):
     tried = 0
     for rows in shuffled.values():

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from pystream.data.sample import BLOCK_TUPLES, SCHEMAS, DataSet
+from pystream.spark import versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
 OPTIONS = {"dataset": "EC", "streams": "4", "tuples": "1000000", "seed": "1", "span_s": "", "blocks_per_batch": "1"}
@@ -58,7 +59,8 @@ class PystreamSource(DataSource):
         return _Reader(self._whole())
 
     def streamReader(self, schema: StructType) -> _StreamReader:  # noqa: ARG002, N802 - Spark's names
-        """Replay it, block after block."""
+        """Replay it, block after block; older versions ask for offsets in a way that knows no limit."""
+        versions.need((4, 2), "replaying a data set as a stream")
         return _StreamReader(self._whole(), self._number("blocks_per_batch", 1))
 
     def _whole(self) -> DataSet:
@@ -102,9 +104,13 @@ class _StreamReader(DataSourceStreamReader):
         return {"block": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        from pyspark.sql.streaming.datasource import ReadMaxRows  # noqa: PLC0415 - not in all versions
+
         return ReadMaxRows(self.blocks_per_batch * BLOCK_TUPLES)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        from pyspark.sql.streaming.datasource import ReadMaxRows  # noqa: PLC0415 - as above
+
         most = limit.max_rows // BLOCK_TUPLES if isinstance(limit, ReadMaxRows) else self.whole.blocks
         return {"block": min(self.whole.blocks, start["block"] + most)}
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
@@ -25,7 +27,7 @@ from pystream.whole_file import whole_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from pystream.query import Query
 
@@ -55,6 +57,32 @@ def write_sorted(frame: DataFrame, query: Query, out: Path, schema: pa.Schema, o
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
     return rows
+
+
+def write_streams(rows: DataFrame, out: Path) -> int:
+    """Write prepared streams, each whole in one file and in order, into the folder `out`; gives the number of rows."""
+    target = out.absolute()
+    hidden = hidden_beside(target)
+    try:
+        with _whole_timestamps(rows.sparkSession):
+            rows.sortWithinPartitions("stream", "position").write.parquet(str(hidden))
+        counted: int = sum(pq.read_metadata(file).num_rows for file in hidden.glob("*.parquet"))
+        replace_folder(hidden, target)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+    return counted
+
+
+@contextmanager
+def _whole_timestamps(spark: SparkSession) -> Iterator[None]:
+    """Let Spark write timestamps that say what they are: its default, INT96, has no zone for others who read it."""
+    name = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before or "INT96")
 
 
 def hidden_beside(target: Path) -> Path:
@@ -95,6 +123,16 @@ def _write_part(batches: Iterator[pa.RecordBatch], name: Path, schema: pa.Schema
             writer.write(batch.cast(schema))
             rows += batch.num_rows
     return rows
+
+
+def write_one(frame: DataFrame, query: Query, out: Path, schema: pa.Schema, open_writer: Open) -> int:
+    """Write the rows of `query` in order into one file, which gets its name when it is whole; gives their number."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _count(_write_part(batches, out, schema, open_writer))
+
+    whole = frame.repartition(1).sortWithinPartitions(*sort_columns(query, schema.names))
+    return sum(whole.mapInArrow(write, "rows long").toArrow().column("rows").to_pylist())
 
 
 def _count(rows: int) -> pa.RecordBatch:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import fs
 
 from pystream.errors import PystreamError, SchemaError
 from pystream.spark.files import splits
-from pystream.spark.files.formats import BY_NAME, Piece, naming
+from pystream.spark.files.formats import BY_NAME, Piece, groups_kept, naming
 from pystream.spark.files.listing import File, Path, format_of, list_files
+from pystream.spark.files.partition_values import common_type, value_of
 from pystream.spark.rows.needed_columns import columns_used
 from pystream.spark.rows.spark_types import to_spark
 
@@ -35,19 +36,34 @@ LOOKERS = 16
 
 
 def look(
-    query: Query, path: Path | Sequence[Path], order: list[str], format: str | None, filesystem: Any
+    query: Query,
+    path: Path | Sequence[Path],
+    order: list[str],
+    format: str | None,
+    filesystem: Any,
+    where: pc.Expression | None = None,
+    zone: str = "UTC",
 ) -> tuple[Source, list[Piece]]:
-    """What the driver learns from the files: how to read them, and their pieces in the order of paths."""
+    """What the driver learns from the files: how to read them, and their pieces in the order of paths.
+
+    Only rows for which `where` holds are read, and no pieces that are known to have none. `zone` is that of timestamps
+    in names of folders.
+    """
     files, listed = list_files(path, filesystem)
     names = _names(files, listed[0], format)
-    columns = columns_used([*names, *({FILE, ROW} & {*order})], query, order, listed[0].path)
+    here = [*names, *(name for name in (FILE, ROW) if name in order or name in str(where))]
+    needed = columns_used(here, query, order, listed[0].path)
+    columns = [c for c in here if c in needed or c in str(where)]
     looked = _for_each(files, listed, lambda file: _look_at(files, file, format, columns, query.ts))
     hive = _hive_types(listed)
     schema = pa.schema([])
     for file, (found, _) in zip(listed, looked, strict=True):
         schema = _together(schema, [_field(c, found, hive, file) for c in columns], file)
-    pieces = [p for found, parts in looked for p in _in_unit(parts, found, schema, query.ts)]
-    source = Source(files, format, query.ts, schema)
+    source = Source(files, format, query.ts, schema, where, zone)
+    source.check_filter()
+    pieces = []
+    for file, (found, parts) in zip(listed, looked, strict=True):
+        pieces += source.kept(file, found, _in_unit(parts, found, schema, query.ts))
     return source, splits.join_files(pieces) if ROW in columns and source.joined(listed) else pieces
 
 
@@ -75,18 +91,12 @@ def _names(files: fs.FileSystem, file: File, format: str | None) -> list[str]:
 
 
 def _hive_types(listed: list[File]) -> dict[str, pa.DataType]:
-    """The types of the columns that paths give: integers if all values are, else strings."""
+    """The types of the columns that paths give."""
     values: dict[str, set[str]] = {}
     for file in listed:
         for name, value in file.hive().items():
             values.setdefault(name, set()).update([] if value is None else [value])
-    return {name: _hive_type(texts) for name, texts in values.items()}
-
-
-def _hive_type(texts: set[str]) -> pa.DataType:
-    if not all(re.fullmatch(r"0|-?[1-9]\d{0,17}", text) for text in texts):
-        return pa.string()
-    return pa.int32() if all(-(1 << 31) <= int(text) < 1 << 31 for text in texts) else pa.int64()
+    return {name: common_type(texts) for name, texts in values.items()}
 
 
 def _field(name: str, schema: pa.Schema, hive: dict[str, pa.DataType], file: File) -> pa.Field:
@@ -127,6 +137,38 @@ class Source:
     format: str | None
     ts: str
     schema: pa.Schema
+    where: pc.Expression | None = None
+    zone: str = "UTC"
+
+    def check_filter(self) -> None:
+        """Refuse a filter that does not fit the columns."""
+        if self.where is None:
+            return
+        if not isinstance(self.where, pc.Expression):
+            raise TypeError(f"where is an expression such as pc.field('meter') == 7, not {self.where!r}")
+        try:
+            self.schema.empty_table().filter(self.where)
+        except (pa.ArrowException, KeyError, TypeError) as error:
+            raise SchemaError(f"where={self.where}: {str(error).splitlines()[0]}") from error
+
+    def kept(self, file: File, found: pa.Schema, pieces: list[Piece]) -> list[Piece]:
+        """The pieces that may have rows for which the filter holds, by the folders' names and parquet's statistics.
+
+        `found` is the schema of the file itself. Where a type differs from that in which rows are filtered, the
+        statistics tell nothing.
+        """
+        used = [f for f in self.schema if f.name in str(self.where)]
+        given = file.hive()
+        own = [f.name in given or (f.name in found.names and found.field(f.name).type == f.type) for f in used]
+        if self.where is None or not pieces or not all(own) or format_of(file.path, self.format) != "parquet":
+            return pieces
+        values = {
+            name: value_of(given[name], self.schema.field(name).type, self.zone)
+            for name in given
+            if name in self.schema.names
+        }
+        groups = groups_kept(self.files, file, self.where, self.schema, values)
+        return [p for p in pieces if groups.issuperset(p.groups)]
 
     def joined(self, listed: list[File]) -> bool:
         """Whether rows can be numbered only if files are read as a whole."""
@@ -152,9 +194,11 @@ class Source:
         file.check_unchanged(self.files)
         format = BY_NAME[format_of(file.path, self.format)]
         given = file.hive()
-        for row, batch in format.read(self.files, file, groups, self.schema, self.ts):
+        inside = pa.schema([f for f in self.schema if f.name not in (FILE, ROW)])
+        for row, batch in format.read(self.files, file, groups, inside, self.ts):
             arrays = [self._column(f, batch, file, row, given) for f in self.schema]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            yield rows if self.where is None else rows.filter(self.where)
         file.check_unchanged(self.files)  # it may have become another one while it was read
 
     def _column(
@@ -167,7 +211,7 @@ class Source:
                 raise PystreamError(f"column {field.name!r} has nulls, the file says that it has none")
             return array
         if field.name in given:
-            return pa.repeat(pa.scalar(given[field.name]).cast(field.type), batch.num_rows)
+            return pa.repeat(value_of(given[field.name], field.type, self.zone), batch.num_rows)
         if field.name == FILE:
             return pa.repeat(pa.scalar(file.number, field.type), batch.num_rows)
         if field.name == ROW:

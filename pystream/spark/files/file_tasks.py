@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from pystream.spark.files import splits
 from pystream.spark.files.file_source import look, unpacked
 from pystream.spark.rows.batch import aggregate
 from pystream.spark.rows.needed_columns import has_udf, order_columns
 from pystream.spark.rows.phases import Phases
-from pystream.spark.rows.spark_types import results, spark_schema, to_spark
-from pystream.spark.task_process import settle
+from pystream.spark.rows.spark_types import results, spark_schema, struct_type, to_spark
+from pystream.spark.rows.task_numbers import parallelism
+from pystream.spark.task_process import for_executors, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,14 +52,20 @@ def aggregate_files(
     position: str | None = "position",
     format: str | None = None,
     filesystem: Any = None,
+    where: pc.Expression | None = None,
 ) -> DataFrame:
     """Aggregate files; one row per window and key comes out, the same as from `pystream.aggregate`, in no order.
 
-    `path` is a file, a folder, a glob or a list of them: parquet, Arrow IPC or CSV, which the ending tells or `format`
-    ("parquet", "arrow", "csv"). It is a plain path or a URI that pyarrow can open on every executor, or a path in
-    `filesystem` (of pyarrow or fsspec). Folders of the form name=value give columns. `stream` and `position` are as in
+    `path` is a file, a folder, a glob or a list of them: parquet, Arrow IPC, CSV or JSON lines, which the ending tells
+    or `format` ("parquet", "arrow", "csv", "jsonl"). It is a plain path or a URI that pyarrow can open on every
+    executor, or a path in `filesystem` (of pyarrow or fsspec). Folders of the form name=value give columns, of the
+    types that Spark would give them. `stream` and `position` are as in
     `aggregate`; "__file" and "__row" stand for where a row lies: `stream="__file", position="__row"` takes each file,
     in the order of paths, for a stream, with its rows in their order.
+
+    `where` is an expression over the columns, those of folders included, as that of a function is: rows for which it
+    does not hold are left out, as if they were not in the files. Row groups of parquet whose statistics, or whose
+    folder's name, rule it out are not read at all.
 
     Files must not change meanwhile: a task that finds one missing, changed or unreadable fails with its name.
 
@@ -67,17 +73,20 @@ def aggregate_files(
     >>> query = ps.Query(ps.Window(3600), key=None, aggregates={"n": ps.count()})
     >>> aggregate_files(spark, query, f"{folder}/readings").agg({"n": "sum"}).collect()
     [Row(sum(n)=1000)]
+    >>> aggregate_files(spark, query, f"{folder}/readings", where=pc.field("stream") == 1).agg({"n": "sum"}).collect()
+    [Row(sum(n)=500)]
     """
     order = order_columns(query, stream, position)
-    source, pieces = look(query, path, order, format, filesystem)
+    zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+    source, pieces = look(query, path, order, format, filesystem, where, zone)
     phases = Phases(query, source.schema, *(order[1:] or (None, None)))
-    tasks = splits.task_count(pieces, spark.sparkContext.defaultParallelism)
+    tasks = splits.task_count(pieces, lambda: parallelism(spark))
     ranges = None if has_udf(query) else splits.by_time(pieces, tasks, *phases.window)
     shared = splits.by_size(pieces, tasks) if ranges is None else ranges
     frame, own = spark.range(0, len(shared), 1, len(shared)), _numbered(shared)
     if has_udf(query):
-        rows = from_arrow_schema(spark_schema(source.schema))
-        read = frame.mapInArrow(lambda batches: source.spark_rows(own(batches)), rows)
+        rows = struct_type(spark_schema(source.schema))
+        read = frame.mapInArrow(for_executors(lambda batches: source.spark_rows(own(batches))), rows)
         return aggregate(read, query, stream, position)
     if ranges is not None:
         return results(frame, lambda batches: windows(phases, source, own(batches)), query, source.schema)

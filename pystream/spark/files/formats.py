@@ -1,4 +1,4 @@
-"""What is in a file, and how its rows are read: parquet by row groups, Arrow IPC by record batches, CSV as a whole.
+"""What is in a file, and how its rows are read: parquet by row groups, Arrow IPC by record batches, text as a whole.
 
 A piece is the least that a task reads. The driver looks at pieces (`inspect`), the executors read them (`read`); both
 have the file system and the path, nothing else.
@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from pystream._inputs.file_formats import json_batches, json_schema
 from pystream.errors import PystreamError, SchemaError
 
 if TYPE_CHECKING:
@@ -71,8 +75,8 @@ class Parquet:
         with files.open_input_file(file.path) as source, pq.ParquetFile(source) as opened:
             schema, metadata = opened.schema_arrow, opened.metadata
             used = [f for f in schema if columns is None or f.name in columns]
-            leaves = [metadata.schema.column(i).path.split(".")[0] for i in range(len(metadata.schema))]
-            indices = {f.name: [i for i, leaf in enumerate(leaves) if leaf == f.name] for f in used}
+            leaves = [metadata.schema.column(i).path + "." for i in range(len(metadata.schema))]
+            indices = {f.name: [i for i, leaf in enumerate(leaves) if leaf.startswith(f"{f.name}.")] for f in used}
             bounds = _Bounds(metadata, schema, ts)
             groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
             pieces = []
@@ -133,6 +137,19 @@ class _Bounds:
             raise PystreamError(
                 f"{rows} have timestamps from {least} to {greatest}, the statistics say {low} to {high}"
             )
+
+
+def groups_kept(
+    files: fs.FileSystem, file: File, where: pc.Expression, schema: pa.Schema, values: dict[str, pa.Scalar]
+) -> set[int]:
+    """The row groups of a parquet file that may have rows for which an expression holds, by their statistics.
+
+    `schema` has the columns of the file and those of its path, whose values are `values`.
+    """
+    known = [pc.field(n).is_null() if v.as_py() is None else pc.field(n) == v for n, v in values.items()]
+    path = reduce(and_, known, pc.scalar(True))
+    fragment = ds.ParquetFileFormat().make_fragment(file.path, files, partition_expression=path)
+    return {group.id for part in fragment.split_by_row_group(where, schema) for group in part.row_groups}
 
 
 def _has_no_nulls(groups: list[pq.RowGroupMetaData], indices: list[int]) -> bool:
@@ -226,6 +243,41 @@ class Csv:
                 row += batch.num_rows
 
 
+class JsonLines:
+    """Text, one object in each line; as with CSV, the whole file is a piece, and the first block decides the types."""
+
+    def inspect(
+        self,
+        files: fs.FileSystem,
+        file: File,
+        columns: Collection[str] | None,
+        ts: str,  # noqa: ARG002 - as above
+    ) -> tuple[pa.Schema, list[Piece]]:
+        """See Format. An empty file has no columns, and no rows."""
+        if not file.size:
+            return pa.schema([]), []
+        schema = json_schema(lambda: files.open_input_stream(file.path))
+        used = len([name for name in schema.names if columns is None or name in columns])
+        return schema, [Piece(file, (0,), None, file.size * used // max(1, len(schema)))]
+
+    def read(
+        self,
+        files: fs.FileSystem,
+        file: File,
+        groups: Sequence[int],  # noqa: ARG002 - there is one
+        schema: pa.Schema,
+        ts: str,  # noqa: ARG002 - as above
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """See Format."""
+        given = file.hive()
+        fields = [f for f in schema if f.name not in given]
+        with files.open_input_stream(file.path) as source:
+            row = 0
+            for batch in json_batches(source, pa.schema(fields)):
+                yield row, batch
+                row += batch.num_rows
+
+
 def _width(type: pa.DataType) -> int:
     try:
         return int(max(1, type.bit_width // 8))
@@ -233,7 +285,7 @@ def _width(type: pa.DataType) -> int:
         return BYTES_GUESSED
 
 
-BY_NAME: dict[str, Format] = {"parquet": Parquet(), "arrow": ArrowFile(), "csv": Csv()}
+BY_NAME: dict[str, Format] = {"parquet": Parquet(), "arrow": ArrowFile(), "csv": Csv(), "jsonl": JsonLines()}
 
 
 @contextmanager

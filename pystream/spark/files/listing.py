@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from pyarrow import fs
 
@@ -28,6 +28,12 @@ ENDINGS = {
     ".csv": "csv",
     ".csv.gz": "csv",
     ".csv.bz2": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".jsonl.gz": "jsonl",
+    ".ndjson.gz": "jsonl",
+    ".json.gz": "jsonl",
 }
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
 
@@ -100,9 +106,14 @@ def open_path(path: str, filesystem: Any) -> tuple[fs.FileSystem, str]:
     if not re.match(r"[A-Za-z][\w+.-]+:/", path):
         return fs.LocalFileSystem(), os.path.abspath(path)  # noqa: PTH100 - a Path would lose a trailing pattern's form
     head, magic, tail = re.split(r"([*?\[].*)", path, maxsplit=1) if _has_magic(path) else (path, "", "")
-    opened, place = fs.FileSystem.from_uri(head)
+    opened, place = fs.FileSystem.from_uri(_legal(head))
     slash = "/" if magic and head.endswith("/") and not place.endswith("/") else ""
     return opened, place + slash + magic + tail
+
+
+def _legal(uri: str) -> str:
+    """The URI with what Spark and people leave as it is, spaces say, in the form that URIs want."""
+    return quote(re.sub(r"%(?![0-9A-Fa-f]{2})", "%25", uri), safe="%/:?#[]@!$&'()*+,;=~")
 
 
 def _has_magic(path: str) -> bool:

@@ -16,7 +16,7 @@ from itertools import accumulate, groupby, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pystream.spark.files.formats import Piece
     from pystream.spark.files.listing import File
@@ -103,11 +103,14 @@ def _bands(pieces: tuple[Piece, ...]) -> list[list[Piece]]:
     return [[p for _, p in band] for _, band in groupby(numbered, key=lambda pair: pair[0])]
 
 
-def task_count(pieces: list[Piece], parallelism: int) -> int:
+def task_count(pieces: list[Piece], parallelism: Callable[[], int]) -> int:
     """How many tasks suit so many bytes. As many as run at once, or a multiple, or some cores would wait for others."""
     weight = sum(p.weight for p in pieces)
-    tasks = max(1, -(-weight // SPLIT_BYTES), min(parallelism, weight // TASK_BYTES))
-    return tasks if tasks < parallelism else -(-tasks // parallelism) * parallelism
+    if weight < min(2 * TASK_BYTES, SPLIT_BYTES):  # one, whatever runs at once, which may take a while to find out
+        return 1
+    cores = parallelism()
+    tasks = max(1, -(-weight // SPLIT_BYTES), min(cores, weight // TASK_BYTES))
+    return tasks if tasks < cores else -(-tasks // cores) * cores
 
 
 def by_size(pieces: list[Piece], tasks: int) -> list[Split]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pystream.errors import SchemaError
 from pystream.operator import Operator
 from pystream.spark.rows.needed_columns import columns_used, has_udf, order_columns
 from pystream.spark.rows.phases import Phases
-from pystream.spark.rows.spark_types import results, to_spark
+from pystream.spark.rows.spark_types import arrow_schema, plain_names, quoted, results, to_spark
+from pystream.spark.rows.task_numbers import joined
 from pystream.spark.task_process import settle
 
 if TYPE_CHECKING:
@@ -39,23 +39,24 @@ def aggregate(df: DataFrame, query: Query, stream: str = "stream", position: str
     a DataFrame has no order.
     """
     order = order_columns(query, stream, position)
-    rows = df.select(*columns_used(df.columns, query, order, "the DataFrame"))
-    schema = to_arrow_schema(rows.schema, timezone="UTC")
+    rows = df.select(*map(quoted, columns_used(df.columns, query, order, "the DataFrame")))
+    schema = arrow_schema(rows.schema)
     if has_udf(query):
         return _sorted(rows, query, schema, order)
     phases = Phases(query, schema, *(order[1:] or (None, None)))
-    return phases.shuffle(rows, _as(schema))
+    return phases.shuffle(plain_names(rows), _as(schema))
 
 
 def _as(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Batches in this schema: they come with the session's time zone, which must not show in the result."""
-    return lambda batches: (batch.cast(schema) for batch in batches)
+    """Batches in this schema: they come with the session's time zone, which must not show, and maybe other names."""
+    return lambda batches: (batch.rename_columns(schema.names).cast(schema) for batch in batches)
 
 
 def _sorted(rows: DataFrame, query: Query, schema: pa.Schema, order: list[str]) -> DataFrame:
     """The path with the shuffle of rows."""
-    rows = rows.repartition(*query.key) if query.key else rows.coalesce(1)
-    return results(rows.sortWithinPartitions(*order), _run(query, schema, order), query, schema)
+    rows = joined(rows.repartition(*map(quoted, query.key))) if query.key else rows.coalesce(1)
+    rows = rows.sortWithinPartitions(*map(quoted, order))
+    return results(plain_names(rows), _run(query, schema, order), query, schema)
 
 
 def _run(
@@ -67,9 +68,9 @@ def _run(
         settle()
         previous = None
         with Operator(query, 1, schema) as op:
-            for batch in batches:
+            for batch in _as(schema)(batches):
                 previous = _check_order(batch, order, previous)
-                yield from map(to_spark, _add(op, batch.cast(schema)))
+                yield from map(to_spark, _add(op, batch))
                 yield from map(to_spark, op.poll())
             op.close(0)
             yield from map(to_spark, op)

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain, count, groupby, islice, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from pystream._engine.plan import Plan
 from pystream.errors import PartialError
 from pystream.partials import Combine, PackedCombine, PackedFold
 from pystream.spark.rows import tally
 from pystream.spark.rows.shard_hash import shard_labels, shards_of
-from pystream.spark.rows.spark_types import results, to_spark
-from pystream.spark.task_process import settle, task_number
+from pystream.spark.rows.spark_types import results, struct_type, to_spark
+from pystream.spark.rows.task_numbers import is_adaptive, joined, shuffle_partitions
+from pystream.spark.task_process import for_executors, settle, task_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -70,13 +71,17 @@ class Phases:
         """Both phases. `rows` gives the rows to fold, in a task, from the frame's batches.
 
         There are as many shards as Spark has partitions for shuffles; adaptive execution then joins small ones, so that
-        few tasks combine few partial aggregates and many tasks many, each about as much as Spark thinks right.
+        few tasks combine few partial aggregates and many tasks many, each about as much as Spark thinks right. Without
+        it tasks get several shards each, one after the other.
         """
-        partitions = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-        labels = shard_labels(min(partitions, SHARDS_MAX) if self.query.key else 1)
-        packed = frame.mapInArrow(lambda batches: self.packed(rows(batches), labels), from_arrow_schema(PACKED))
-        together = packed.repartition("shard") if self.query.key else packed.repartition(1)
-        return results(together.drop("shard"), self.windows, self.query, self.schema)
+        spark = frame.sparkSession
+        labels = shard_labels(min(shuffle_partitions(spark), SHARDS_MAX) if self.query.key else 1)
+        fold = for_executors(lambda batches: self.packed(rows(batches), labels))
+        packed = frame.mapInArrow(fold, struct_type(PACKED))
+        if not self.query.key:
+            return results(packed.repartition(1), self.windows, self.query, self.schema)
+        task = self.windows if is_adaptive(spark) else self.windows_by_shard
+        return results(joined(packed.repartition("shard")), task, self.query, self.schema)
 
     def fold(self, shards: int, task: int) -> PackedFold:
         """Make what folds the rows of a task."""
@@ -111,6 +116,21 @@ class Phases:
         come.check()
         for out in combine.finish():
             yield to_spark(out)
+
+    def windows_by_shard(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same where shards come one after the other: no more than one is in memory."""
+        for _, shard in groupby(_runs(batches), key=itemgetter(0)):
+            yield from self.windows(run for _, run in shard)
+
+
+def _runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Rows of one shard that lie together, with its label."""
+    for batch in batches:
+        labels = batch.column("shard").to_numpy()
+        edges = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), batch.num_rows]
+        for begin, end in pairwise(edges):
+            if begin < end:
+                yield int(labels[begin]), batch.slice(begin, end - begin)
 
 
 def _chunks(label: int, number: int, packed: bytes) -> pa.RecordBatch:

@@ -66,7 +66,9 @@ def shards_of(batch: pa.RecordBatch, key: Sequence[str], shards: int) -> NDArray
 
 
 def _hashes(column: pa.Array) -> NDArray[np.uint64]:
-    """A number for each value; each different value is looked at once."""
+    """A number for each value; where that takes long, each different value is looked at once."""
+    if not column.null_count and (pa.types.is_primitive(column.type) or pa.types.is_boolean(column.type)):
+        return _numbers(column)
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     numbers = np.append(_numbers(encoded.dictionary), np.uint64(0))  # null: the last
     places = pc.fill_null(encoded.indices, len(numbers) - 1).to_numpy(zero_copy_only=False)

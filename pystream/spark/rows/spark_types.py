@@ -7,13 +7,15 @@ has one schema, whatever is known of the rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas import types as pandas_types
 
 from pystream._engine.plan import Plan
 from pystream.errors import SchemaError
+from pystream.spark.task_process import for_executors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +55,22 @@ def spark_type(type: pa.DataType) -> pa.DataType:
     return _WIDER.get(type, type)
 
 
+#: Until 4.2 PySpark always gives UTC, then it wants to be told, or takes the session's zone.
+_ZONE: dict[str, Any] = (
+    {"timezone": "UTC"} if "timezone" in inspect.signature(pandas_types.to_arrow_schema).parameters else {}
+)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns of a DataFrame in Arrow's types; instants are in UTC, whatever the session's zone."""
+    return pandas_types.to_arrow_schema(schema, **_ZONE)
+
+
+def struct_type(schema: pa.Schema) -> StructType:
+    """The columns as Spark wants to be told; a timestamp without a zone stays one."""
+    return pandas_types.from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
 def spark_schema(schema: pa.Schema) -> pa.Schema:
     """The schema in Spark's types."""
     return pa.schema([pa.field(f.name, spark_type(f.type), f.nullable) for f in schema])
@@ -65,25 +83,32 @@ def result_schema(query: Query, schema: pa.Schema) -> StructType:
         raise ValueError(f"Spark must know all types beforehand: say udf(..., type=...) for {untyped[0]}")
     out = Plan(query, schema).out_schema
     full = _never_null(query, schema)
-    return from_arrow_schema(spark_schema(pa.schema([f.with_nullable(f.name not in full) for f in out])))
+    return struct_type(spark_schema(pa.schema([f.with_nullable(f.name not in full) for f in out])))
 
 
 def results(frame: DataFrame, task: Task, query: Query, schema: pa.Schema) -> DataFrame:
     """The result, from tasks that give its batches; they are made of rows of this schema."""
     told = result_schema(query, schema)
-    rows, names = frame.mapInArrow(task, told), told.names
+    rows, names = frame.mapInArrow(for_executors(task), told), told.names
     if len({name.lower() for name in names}) < len(names):  # Spark takes "n" and "N" for one name
         names = [str(i) for i in range(len(names))]
         rows = rows.toDF(*names)
     columns = zip(names, told.names, strict=True)
     # Text, because a call for every part of it takes the driver five times as long, which small queries feel.
     return rows.selectExpr(
-        *(f"CASE WHEN false THEN null ELSE {_quoted(n)} END AS {_quoted(name)}" for n, name in columns)
+        *(f"CASE WHEN false THEN null ELSE {quoted(n)} END AS {quoted(name)}" for n, name in columns)
     )
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name of a column as Spark reads it, whatever is in it: dots, say, would lead into a struct."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def plain_names(frame: DataFrame) -> DataFrame:
+    """The frame with names that mapInArrow takes, which does not quote them: their order tells which is which."""
+    odd = any(c in name for name in frame.columns for c in ".`")
+    return frame.toDF(*map(str, range(len(frame.columns)))) if odd else frame
 
 
 def _never_null(query: Query, schema: pa.Schema) -> set[str]:

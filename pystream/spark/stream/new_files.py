@@ -21,6 +21,9 @@ from pystream.spark.files.file_source import FILE, ROW, Source, look, plain
 from pystream.spark.files.formats import BY_NAME, naming
 from pystream.spark.files.listing import File, Path, format_of, list_files, open_path
 from pystream.spark.rows.needed_columns import columns_used, order_columns
+from pystream.spark.stream.noted_files import NotedFiles, place_of, tell_tasks
+from pystream.spark.stream.orders import FOUND
+from pystream.spark.stream.parcels import pack
 from pystream.spark.stream.streaming import layout_of, windows
 
 if TYPE_CHECKING:
@@ -29,12 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from pystream.query import Query
-
-#: What Spark's source for binary files gives, as it wants to be told.
-FOUND = "path string, modificationTime timestamp, length long, content binary"
-
-#: Schemes whose authority says where the files are; that of the others is part of pyarrow's path, as a bucket is.
-WITH_HOST = ("file:", "hdfs:", "viewfs:")
 
 
 def aggregate_new_files(
@@ -51,19 +48,23 @@ def aggregate_new_files(
     late: str = "error",
     shards: int | None = None,
     metrics: str = "pystream",
+    orders: Path | None = None,
+    checkpoint: Path | None = None,
     **options: Any,
 ) -> DataFrame:
     """Aggregate the files of a folder, those that are there and those that will come, as a streaming DataFrame.
 
     The same as `aggregate` over `spark.readStream.parquet(path)`, and faster, because the executors read the files with
     Arrow: parquet, Arrow IPC or CSV, as in `aggregate_files`, which also tells what `format`, `filesystem`, `stream`
-    and `position` are. `streams`, `late`, `shards` and `metrics` are those of `aggregate`. `path` is a folder or a glob
-    that both Spark and pyarrow can open. The first of the files that are there tells the types of the columns, in which
-    all others are read; `schema` tells them where there is none yet.
+    and `position` are. `streams`, `late`, `shards`, `metrics` and `orders` are those of `aggregate`. `path` is a folder
+    or a glob that both Spark and pyarrow can open. The first of the files that are there tells the types of the
+    columns, in which all others are read; `schema` tells them where there is none yet.
 
     `options` are those of Spark's file source: `maxFilesPerTrigger=4`, `pathGlobFilter="*.parquet"`. It takes files in
     the order of their times of change, each once, so a file has to be whole when it appears: write it elsewhere, then
-    move it. A file is read by one task. One that is missing, changed or unreadable fails the query with its name.
+    move it. A file is read by one task. One that is missing, changed or unreadable fails the query with its name,
+    before anything of its micro-batch is written. (Spark's own sources leave out files that have gone since they were
+    noted.) With Spark Connect, say where the `checkpoint` of the query will be: missing files are noticed by it.
 
     >>> generate(spark, "EC", f"{folder}/readings", streams=2, tuples=1000)
     >>> query = ps.Query(ps.Window(60), key=None, aggregates={"n": ps.count()})
@@ -78,7 +79,21 @@ def aggregate_new_files(
     layout = layout_of(spark, query, source.schema, stream, position, streams, late, shards)
     reader = spark.readStream.format("binaryFile").schema(FOUND).options(**options)
     found = reader.load(os.fspath(path)).select("path", "length", f.unix_millis("modificationTime").alias("modified"))
-    return windows(found, layout, metrics, lambda batches: rows(source, batches))
+    tell_tasks(spark)
+    noted = NotedFiles(_fixed(path, filesystem), None if checkpoint is None else os.fspath(checkpoint))
+
+    def packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        read: list[str] = []
+        yield from pack(layout, rows(source, batches, read))
+        if read:
+            yield noted.parcel(layout, read)
+
+    return windows(found, layout, metrics, orders, packed, noted)
+
+
+def _fixed(path: Path, filesystem: Any) -> str:
+    """The path in pyarrow's file system up to where it is a pattern."""
+    return re.split(r"[*?\[{]", open_path(os.fspath(path), filesystem)[1], maxsplit=1)[0].rstrip("/")
 
 
 def _source(
@@ -93,11 +108,12 @@ def _source(
     return replace(source, schema=pa.schema([f.with_nullable(True) for f in source.schema]))  # others may have nulls
 
 
-def rows(source: Source, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of the files that Spark has found."""
+def rows(source: Source, batches: Iterator[pa.RecordBatch], read: list[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of the files that Spark has found; their paths are added to those that were `read`."""
     for batch in batches:
         for found in batch.to_pylist():
             file = _as_found(source.files, **found)
+            read.append(file.path)
             with naming(file):
                 format = BY_NAME[format_of(file.path, source.format)]
                 pieces = format.inspect(source.files, file, source.schema.names, source.ts)[1]
@@ -117,10 +133,3 @@ def _as_found(files: fs.FileSystem, path: str, length: int, modified: int) -> Fi
             f"modified {then} and {now} (s since 1970)"
         )
     return File(0, place, info.size, int(info.mtime_ns or 0))
-
-
-def place_of(path: str) -> str:
-    """The path in pyarrow's file system of what Spark calls scheme://authority/path; neither quotes anything."""
-    if path.startswith(WITH_HOST):
-        return re.sub(r"^\w+:(//[^/]*)?", "", path)
-    return re.sub(r"^[A-Za-z][\w+.-]*://", "", path)

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pystream._engine import snapshot
-from pystream.errors import SchemaError
+from pystream.errors import PartialError, SchemaError, SnapshotError
 from pystream.operator import Operator
 from pystream.partials import PackedCombine, seals
 from pystream.partials.seals import Seal
@@ -69,10 +69,13 @@ class Folded:
 
     def __init__(self, layout: Layout, shard: int, saved: Saved) -> None:
         self._before = saved
-        self._partials: list[pa.RecordBatch] = []
-        held = table_of(seals.STATE, Seal(shard), saved.windows).to_batches() if saved.windows else []
-        self._combine = PackedCombine(layout.query, layout.schema, *layout.place, start=saved.start, held=held)
         self._layout = layout
+        place = layout.place
+        try:
+            self._combine = PackedCombine(layout.query, layout.schema, *place, saved.start, packed=saved.windows)
+        except PartialError as error:
+            raise SnapshotError(f"{Seal(shard).name(seals.STATE)}: damaged, {error}") from error
+        self._packed = saved.windows
 
     def advance(self, parcels: list[Any], frontier: int) -> list[pa.RecordBatch]:
         """Take packed partials, or rows where late ones had to be sorted out first."""
@@ -82,7 +85,7 @@ class Folded:
             else:
                 self._add_rows(parcel)
         out = list(self._combine.advance(max(frontier, 0)))
-        self._partials = list(self._combine.held())
+        self._packed = self._combine.pack()
         return out
 
     def _add_rows(self, table: pa.Table) -> None:
@@ -91,13 +94,12 @@ class Folded:
 
     def saved(self) -> Saved:
         """The partials that are held."""
-        partials = to_bytes(pa.Table.from_batches(self._partials, self._combine.partial_schema))
-        return self._before._replace(windows=partials, start=self._combine.start)
+        return self._before._replace(windows=self._packed, start=self._combine.start)
 
     @property
     def held(self) -> int:
         """The number of partials."""
-        return sum(batch.num_rows for batch in self._partials)
+        return self._combine.partials
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """All windows that are open."""

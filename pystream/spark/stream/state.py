@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pystream.query import Query
 
 #: The form of states; a checkpoint of another one is refused.
-FORMAT = 4
+FORMAT = 5
 
 #: Where a description has the schema of the rows as Arrow writes it, which may differ from version to version.
 SCHEMA = "schema"
@@ -43,10 +43,10 @@ class Saved(NamedTuple):
     """The state of a shard between two micro-batches."""
 
     layout: str  # Layout.description of who wrote it
-    windows: bytes = b""  # partials or an operator's snapshot; empty: there is nothing yet
+    windows: bytes = b""  # packed partials or an operator's snapshot; empty: there is nothing
     pending: bytes = b""  # rows that are not in the windows yet
     start: int = 0  # windows that start before have been given (partials only)
-    latest: str = "[]"  # JSON: pairs of stream and its latest timestamp
+    latest: str = "{}"  # JSON: what is known of the streams (streams.py)
     frontier: int = -1  # windows that end here or before have been given; -1: none yet
     rows_late: int = 0  # dropped so far
 
@@ -67,16 +67,6 @@ class Saved(NamedTuple):
         if saved.start < 0 or saved.frontier < -1 or saved.rows_late < 0:
             raise SnapshotError(f"{seal.name(seals.STATE)}: damaged, a number is negative")
         return saved
-
-    def latest_of(self, shard: int) -> dict[int, int]:
-        """The streams and their latest timestamps."""
-        try:
-            pairs = json.loads(self.latest)
-            if all(type(n) is int for pair in pairs for n in pair):
-                return dict(pairs)
-        except (TypeError, ValueError, RecursionError):
-            pass
-        raise SnapshotError(f"{Seal(shard).name(seals.STATE)}: damaged, its timestamps are not readable")
 
 
 def described(layout: str) -> dict[str, Any]:

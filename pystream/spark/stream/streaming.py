@@ -1,4 +1,4 @@
-"""`aggregate` on a streaming DataFrame, and `finish`, which gets the last windows out.
+"""`aggregate` on a streaming DataFrame; `finish`, in ending.py, gets the last windows out.
 
     rows -> pack (mapInArrow) -> shuffle by shard -> Shard.step (state: Saved) -> observe -> opened (mapInArrow) -> rows
             fold natively                            combine natively
@@ -10,44 +10,57 @@ a sink that takes a micro-batch once, each row arrives exactly once.
 
 from __future__ import annotations
 
+import json
 import operator
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from pystream._engine.plan import Plan
-from pystream.errors import PystreamError, SchemaError
+from pystream.errors import SchemaError
 from pystream.operator import Operator
-from pystream.partials import Fold
+from pystream.partials import Fold, seals
 from pystream.spark.rows.needed_columns import columns_used, order_columns
 from pystream.spark.rows.phases import SHARDS_MAX
 from pystream.spark.rows.shard_hash import shard_labels
-from pystream.spark.rows.spark_types import result_schema, results, to_spark
-from pystream.spark.stream.checkpoint import Checkpoint, checkpoint_of
+from pystream.spark.rows.spark_types import (
+    arrow_schema,
+    plain_names,
+    quoted,
+    result_schema,
+    results,
+    struct_type,
+    to_spark,
+)
+from pystream.spark.rows.task_numbers import shuffle_partitions
+from pystream.spark.stream.orders import orders_in
 from pystream.spark.stream.outgoing import arrived, sent
 from pystream.spark.stream.parcels import PARCELS, pack
 from pystream.spark.stream.shard import COUNTS, Shard
 from pystream.spark.stream.state import STATE, Layout, Saved
-from pystream.spark.task_process import settle
+from pystream.spark.task_process import for_executors, settle, task_number
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.state import GroupState
 
     from pystream.query import Query
+    from pystream.spark.stream.noted_files import NotedFiles
 
 Batches = Iterator[pa.RecordBatch]
 
-RESULTS = "rows binary, counts array<bigint>"  # few columns: pandas looks at each by itself
+RESULTS = "rows binary, counts array<bigint>, holding string"  # few columns: pandas looks at each by itself
 MOST = ("latest", "frontier")
 LATE = ("error", "drop")
+
+#: State partitions without a shard that are not worth a warning.
+IDLE_MAX = 16
 
 
 def aggregate(
@@ -59,23 +72,37 @@ def aggregate(
     late: str,
     shards: int | None,
     metrics: str,
+    orders: str | os.PathLike[str] | None,
 ) -> DataFrame:
     """Aggregate a streaming DataFrame; see dataframes.py."""
     columns = columns_used(df.columns, query, [*order_columns(query, stream, position), stream], "the DataFrame")
-    schema = to_arrow_schema(df.select(columns).schema, timezone="UTC")  # the session's must not show
+    rows = df.select(*map(quoted, columns))
+    schema = arrow_schema(rows.schema)
     layout = layout_of(df.sparkSession, query, schema, stream, position, streams, late, shards)
-    return windows(df.select(columns), layout, metrics)
+
+    def packed(batches: Batches) -> Batches:
+        return pack(layout, (batch.rename_columns(columns) for batch in batches))
+
+    return windows(plain_names(rows), layout, metrics, orders, packed)
 
 
 def windows(
-    df: DataFrame, layout: Layout, metrics: str, rows: Callable[[Batches], Batches] = lambda batches: batches
+    df: DataFrame,
+    layout: Layout,
+    metrics: str,
+    orders: str | os.PathLike[str] | None,
+    packed: Callable[[Batches], Batches],
+    noted: NotedFiles | None = None,
 ) -> DataFrame:
-    """The windows of a streaming DataFrame; `rows` makes the rows of the layout's schema of what is in it."""
-    parcels = df.mapInArrow(_pack(layout, rows), from_arrow_schema(PARCELS))
+    """The windows of a streaming DataFrame; `packed` makes parcels of what is in it, `noted` checks which files."""
+    parcels = df.mapInArrow(for_executors(_settled(packed)), struct_type(PARCELS))
+    if orders is not None:
+        parcels = parcels.union(orders_in(df.sparkSession, orders, layout))
     state = ", ".join(f"{name} {type}" for name, type in STATE.items())
-    steps = parcels.groupBy("shard").applyInPandasWithState(_step(layout), RESULTS, state, "append", "NoTimeout")
-    counted = steps.observe(metrics, *(_total(i, name) for i, name in enumerate(COUNTS)))
-    return results(counted.select("rows"), _open(layout), layout.query, layout.schema)
+    steps = parcels.groupBy("shard").applyInPandasWithState(_step(layout, noted), RESULTS, state, "append", "NoTimeout")
+    holding = f.array_join(f.collect_list("holding"), "").alias("holding")
+    counted = steps.observe(metrics, *(_total(i, name) for i, name in enumerate(COUNTS)), holding)
+    return results(counted.select("rows"), _open(layout, noted), layout.query, layout.schema)
 
 
 def _total(i: int, name: str) -> Column:
@@ -104,7 +131,7 @@ def layout_of(
     if not pa.types.is_integer(schema.field(stream).type):
         raise SchemaError(f"column {stream!r} has type {schema.field(stream).type}; it must be an integer")
     if shards is None:
-        shards = min(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), SHARDS_MAX)
+        shards = min(shuffle_partitions(spark), SHARDS_MAX)
     if not 1 <= operator.index(shards) <= SHARDS_MAX:
         raise ValueError(f"shards must be between 1 and {SHARDS_MAX}, not {shards}")
     place = position if len(order_columns(query, stream, position)) > 1 else None
@@ -112,7 +139,18 @@ def layout_of(
         query, schema, stream, place, shards if query.key else 1, _declared(streams), drop_late=late == "drop"
     )
     _check_runs(layout)
+    _warn_of_idle(shuffle_partitions(spark), layout.shards)
     return layout
+
+
+def _warn_of_idle(partitions: int, shards: int) -> None:
+    """Spark runs a task for every state partition, also for those without a shard; only the session decides on them."""
+    if partitions - shards > IDLE_MAX:
+        warnings.warn(
+            f"{partitions - shards} of {partitions} state partitions will have no shard, and each costs a Python task "
+            f'in every micro-batch: spark.conf.set("spark.sql.shuffle.partitions", {shards}) before the first start',
+            stacklevel=4,
+        )
 
 
 def _declared(streams: int | Sequence[int] | None) -> tuple[int, ...] | None:
@@ -138,25 +176,35 @@ def _check_runs(layout: Layout) -> None:
 # ---- on the executors ----
 
 
-def _pack(layout: Layout, rows: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
-    def packed(batches: Batches) -> Batches:
+def _settled(packed: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    def settled(batches: Batches) -> Batches:
         settle()
-        return pack(layout, rows(batches))
+        return packed(batches)
 
-    return packed
+    return settled
 
 
-def _open(layout: Layout) -> Callable[[Batches], Batches]:
+def _open(layout: Layout, noted: NotedFiles | None) -> Callable[[Batches], Batches]:
     schema = Plan(layout.query, layout.schema).out_schema
 
     def rows(batches: Batches) -> Batches:
         settle()
-        return map(to_spark, arrived(batches, schema))
+        came = 0
+
+        def counted() -> Batches:
+            nonlocal came
+            for batch in batches:
+                came += batch.num_rows
+                yield batch
+
+        yield from map(to_spark, arrived(counted(), schema))
+        if noted is not None and not came and task_number() == 0:
+            noted.check_there()
 
     return rows
 
 
-def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator[Any]]:
+def _step(layout: Layout, noted: NotedFiles | None) -> Callable[[Any, Iterator[Any], GroupState], Iterator[Any]]:
     def step(key: Any, frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
         import pandas as pd  # type: ignore[import-untyped] # noqa: PLC0415 - an extra
 
@@ -167,63 +215,19 @@ def _step(layout: Layout) -> Callable[[Any, Iterator[Any], GroupState], Iterator
         for frame in frames:
             parcels.extend(frame["rows"].dropna())
             marks.extend(frame["marks"].dropna())
+        if noted is not None and number == 0:
+            noted.check_read(blob for blob in marks if seals.is_of(blob, seals.FILES))
+        marks = [blob for blob in marks if not seals.is_of(blob, seals.FILES)]
+        if not parcels and not marks:
+            return  # the files had no rows
         saved = Saved.of_state(layout, number, *state.get) if state.exists else None
-        done = Shard(layout, number, saved).step(parcels, marks)
+        done = Shard(layout, number, saved).step(parcels, marks, state.getCurrentProcessingTimeMs())
         state.update(done.saved.to_state(number))
         rows = sent(done.rows, number)
-        yield pd.DataFrame({"rows": [None, *rows], "counts": [[*done.counts.values()], *[None] * len(rows)]})
+        none = [None] * len(rows)
+        holding = None if number else json.dumps(done.holding)
+        yield pd.DataFrame(
+            {"rows": [None, *rows], "counts": [[*done.counts.values()], *none], "holding": [holding, *none]}
+        )
 
     return step
-
-
-# ---- the end ----
-
-
-def finish(started: StreamingQuery | str, query: Query, spark: SparkSession | None = None) -> DataFrame:
-    """End a streaming aggregate for good: gives the windows that are still open, as a batch DataFrame.
-
-    `started` is the query that `start()` gave, running or stopped, or the path of its checkpoint; `query` is what it
-    aggregates. A running query works off what is available and is stopped. Then all streams count as ended: what the
-    sink got and the rows given here are together the result of `ps.aggregate`.
-
-    Nothing is lost: as long as there is the checkpoint, calling finish again gives the same rows again. Nothing comes
-    twice: the checkpoint of a finished query cannot be started any more. Do not write the rows into the folder of a
-    file sink, whose log would hide them:
-
-    >>> generate(spark, "EC", f"{folder}/readings", streams=2, tuples=1000)
-    >>> query = ps.Query(ps.Window(3600), key=None, aggregates={"n": ps.count()})
-    >>> windows = aggregate_new_files(spark, query, f"{folder}/readings", streams=2)
-    >>> writer = windows.writeStream.format("parquet").option("path", f"{folder}/windows")
-    >>> started = writer.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start()
-    >>> finish(started, query).write.mode("overwrite").parquet(f"{folder}/rest")
-    >>> spark.read.parquet(f"{folder}/windows", f"{folder}/rest").agg({"n": "sum"}).collect()
-    [Row(sum(n)=1000)]
-    """
-    session = spark or SparkSession.getActiveSession()
-    if session is None:
-        raise PystreamError("there is no Spark session: give finish one with spark=")
-    path = started if isinstance(started, str) else checkpoint_of(started)
-    if not isinstance(started, str) and started.isActive:
-        started.processAllAvailable()
-        started.stop()
-    checkpoint = Checkpoint(session, path)
-    checkpoint.check_whole()
-    states = checkpoint.states()
-    heads = states.select("layout", "shard").collect()
-    if not heads:
-        raise PystreamError(f"{path}: no row has come in here, so there is nothing to finish")
-    layout = Layout.of(query, heads[0][0])
-    if sorted(head[1] for head in heads) != sorted(shard_labels(layout.shards)):
-        raise PystreamError(f"{path}: {len(heads)} of {layout.shards} shards are there")
-    checkpoint.end()
-    return results(states, _rest(layout), layout.query, layout.schema)
-
-
-def _rest(layout: Layout) -> Callable[[Batches], Batches]:
-    def rest(batches: Batches) -> Batches:
-        for batch in batches:
-            for state in batch.to_pylist():
-                number = shard_labels(layout.shards).index(state.pop("shard"))
-                yield from map(to_spark, Shard(layout, number, Saved.of_state(layout, number, **state)).finish())
-
-    return rest
