@@ -92,19 +92,19 @@ def start(folder: Path, *arguments: str, kind: str = "usual", said: str = SAID) 
         return subprocess.Popen(command, cwd=folder, env=env, stdout=out, stderr=out, start_new_session=True)
 
 
-def finish(child: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether it goes well in that time. What it has started ends with it."""
+def finish(child: subprocess.Popen[bytes], seconds: float) -> int | None:
+    """Its exit code; None if it is still running after that time. What it has started ends with it."""
     try:
-        return child.wait(seconds) == 0
+        return child.wait(seconds)
     except subprocess.TimeoutExpired:
-        return False
+        return None
     finally:
         with suppress(ProcessLookupError):  # it has left nobody behind
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
 
 
-def passes(folder: Path, *files: str, seconds: float, kind: str = "usual") -> bool:
-    """Whether these tests go well in that time. What they say is in SAID."""
+def outcome(folder: Path, *files: str, seconds: float, kind: str = "usual") -> int | None:
+    """Run these tests until one fails, for that long at most: `finish`. What they say is in SAID."""
     usual_sizes = ["-mnot usual_sizes"] if kind.endswith("small") else []
     return finish(start(folder, "-x", *files, *usual_sizes, kind=kind), seconds)

@@ -1,4 +1,4 @@
-"""Test-wide rules: profiles of hypothesis, the --deep switch, no skips in CI, no thread or memory left behind."""
+"""Test-wide rules: two processes, profiles of hypothesis, the --deep switch, no skips in CI, nothing left behind."""
 
 from __future__ import annotations
 
@@ -30,14 +30,35 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("few")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist's own, which reads what is set here
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Share the whole suite between two processes; `-n 0` does not, and files that are named run in this one."""
+    whole = config.args_source is config.ArgsSource.TESTPATHS and not hasattr(config, "workerinput")
+    if whole and config.pluginmanager.hasplugin("xdist") and config.option.numprocesses is None:
+        config.option.numprocesses = 2
+        config.option.loadscopereorder = False  # the longest folders come first as it is
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep a file's tests together, which share what they build, and all tests on Spark, which share its session."""
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - an extra
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if nodeid.startswith("tests/spark/") else nodeid.partition("::")[0]
+
+    return ByFile(config, log)
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """What will run, and for about how long on two quiet cores."""
     if config.getoption("--deep"):
         return "pystream: all tests and their long versions (--deep): hours"
     if config.getoption("--full"):
-        return "pystream: everything that CI runs (--full): about 18 minutes on two quiet cores"
+        return "pystream: everything that CI runs (--full): about 22 minutes on two quiet cores"
     return (
-        "pystream: a part of every ring, about 6 minutes on two quiet cores. --full adds what CI runs besides (all "
+        "pystream: a part of every ring, about 5 minutes on two quiet cores. --full adds what CI runs besides (all "
         "models, builds with sanitizers, coverage, fuzzing), --deep the long versions"
     )
 

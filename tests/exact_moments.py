@@ -20,10 +20,10 @@ def check(code: int) -> None:
     assert code == lib.PS_OK
 
 
-def answer(function, state, integers: bool, ddof: int) -> float | None:
+def answer(function, *arguments) -> float | None:
     """None: there are no more values than ddof."""
     out = ffi.new("double *")
-    code = function(state, integers, ddof, out)
+    code = function(*arguments, out)
     if code == lib.PS_EMPTY:
         return None
     check(code)
@@ -43,26 +43,25 @@ class Moments:
     def add(self, values: Sequence[Number]) -> None:
         if self.kind == "f64":
             check(lib.ps_exact_moments_add_all(self.state, ffi.new("double[]", list(values)), len(values)))
-        elif self.kind == "i64":
-            lib.ps_exact_moments_add_i64(self.state, ffi.new("int64_t[]", list(values)), len(values))
         else:
-            lib.ps_exact_moments_add_u64(self.state, ffi.new("uint64_t[]", list(values)), len(values))
+            bits = ffi.new("uint64_t[]", [int(value) % 2**64 for value in values])
+            lib.ps_exact_moments_add_integers(self.state, bits, len(values), self.kind == "u64")
 
     def reserve(self, value: float) -> None:
         if not lib.ps_exact_moments_reserve(self.state, value):
             raise MemoryError
 
     def combine(self, other: Moments) -> None:
-        check(lib.ps_exact_moments_combine(self.state, other.state))
+        check(lib.ps_exact_moments_combine(self.state, other.state, False))
 
     def subtract(self, other: Moments) -> None:
-        check(lib.ps_exact_moments_subtract(self.state, other.state))
+        check(lib.ps_exact_moments_combine(self.state, other.state, True))
 
     def var(self, ddof: int = 1) -> float | None:
-        return answer(lib.ps_exact_moments_var, self.state, self.kind != "f64", ddof)
+        return answer(lib.ps_exact_moments_result, self.state, self.kind != "f64", ddof, False)
 
     def std(self, ddof: int = 1) -> float | None:
-        return answer(lib.ps_exact_moments_std, self.state, self.kind != "f64", ddof)
+        return answer(lib.ps_exact_moments_result, self.state, self.kind != "f64", ddof, True)
 
 
 class Pairs:
@@ -84,10 +83,10 @@ class Pairs:
             lib.ps_exact_pairs_add_i64(self.state, x, y, len(pairs))
 
     def combine(self, other: Pairs) -> None:
-        check(lib.ps_exact_pairs_combine(self.state, other.state))
+        check(lib.ps_exact_pairs_combine(self.state, other.state, False))
 
     def subtract(self, other: Pairs) -> None:
-        check(lib.ps_exact_pairs_subtract(self.state, other.state))
+        check(lib.ps_exact_pairs_combine(self.state, other.state, True))
 
     def covar(self, ddof: int = 1) -> float | None:
         return answer(lib.ps_exact_pairs_covar, self.state, self.kind != "f64", ddof)

@@ -54,6 +54,16 @@ def test_strings_that_several_threads_have_parts_of(orders):
     assert ps.aggregate(query, inputs, design="wiml").to_pylist() == [{"ts": 0, "least": "a", "most": "b"}]
 
 
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_long_string_that_loses_leaves_the_one_held(design):
+    """Where windows are shared, room for it is made before it is compared, and the one held moves there."""
+    keys = list(range(10))
+    strings = [text for text in ("a", "b" * 1_000, "c" * 50_000) for _ in keys]
+    table = pa.table({"ts": [1] * len(strings), "k": keys * 3, "s": strings})
+    result = ps.aggregate(ps.Query(ps.Window(10), "k", {"least": ps.min("s")}), [table], design=design)
+    assert result["least"].to_pylist() == ["a"] * len(keys)
+
+
 def until_it_works(failing_memory, work) -> int:
     """Do it with memory for one allocation, for two, ...; after how many it went well."""
     for after in itertools.count(1):

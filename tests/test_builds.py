@@ -11,7 +11,7 @@ import re
 from functools import cache
 
 import pytest
-from builds import ROOT, SAID, build, copied, passes
+from builds import ROOT, SAID, build, copied, outcome
 
 SECONDS = 900  #: for one file; a build that waits for ever is found, a loaded machine is not
 
@@ -41,7 +41,7 @@ def built(tmp_path_factory):
 
 
 def check(folder, file: str, kind: str) -> None:
-    assert passes(folder, file, seconds=SECONDS, kind=kind), (folder / SAID).read_text()
+    assert outcome(folder, file, seconds=SECONDS, kind=kind) == 0, (folder / SAID).read_text()
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_help(name):
     assert shown.count("--debug") == 1
 
 
-@pytest.mark.parametrize("name", ["doctor", "demo", "queries", "prepare", "run", "bench", "recipes"])
+@pytest.mark.parametrize("name", ["doctor", "demo", "queries", "prepare", "pipeline", "run", "bench", "recipes"])
 def test_table_of_commands_says_what_they_say(name):
     assert load(name).help.splitlines()[0] == COMMANDS[name][2]
 

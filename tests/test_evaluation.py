@@ -14,16 +14,20 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 import pystream as ps
 from pystream.cli import bench as command
 from pystream.cli import bench_tables, main
+from pystream.data.sample import SCHEMAS, DataSet
+from pystream.lab import merge
 from pystream.lab.evaluation import document, experiments, measure, plot
-from pystream.lab.evaluation.experiments import QUICK, Evaluation, Plan
+from pystream.lab.evaluation.experiments import Evaluation, bottleneck
 from pystream.lab.evaluation.measure import Phases, Point, Setup
-from pystream.lab.evaluation.workload import BATCH_ROWS_MAX, BATCH_S, Schedule, Workload, finest_cut
+from pystream.lab.evaluation.plan import AS_LONG, QUICK, Plan
+from pystream.lab.evaluation.workload import BATCH_ROWS_MAX, BATCH_S, Schedule, Workload, finest_cut, stored
 from pystream.operator import DESIGNS, designs_for
 from pystream.queries import PAPER
 
@@ -106,6 +110,18 @@ def test_latency_counts_from_the_latest_tuple_of_each_row(id):
         assert got[row] == schedule.due(np.array([last[1]]), np.array([lap]), np.array([n]))[0]
 
 
+@pytest.mark.parametrize("tuples", [262_144, 300_000, 400_000])
+def test_event_time_passes_evenly_at_any_number_of_tuples(tuples):
+    """So a rate is sustained all through a lap, or not at all."""
+    workload = Workload("EC", inputs=4, tuples=tuples)
+    schedule = workload.schedule(rate=80_000.0, start=0.0)
+    ts = workload.batch(0, replace(schedule, batch_rows=workload.lap_rows), 0).column("ts").to_numpy()
+    due = schedule.due(np.zeros(len(ts), np.int64), np.zeros(len(ts), np.int64), np.arange(len(ts)))
+    seconds = np.linspace(0, workload.span, len(ts), endpoint=False)
+    assert abs(ts - seconds).max() < 0.01 * workload.span
+    assert due[-1] == pytest.approx(workload.lap_rows * 4 / 80_000, rel=0.01)
+
+
 # ---- one measurement ----
 
 
@@ -118,7 +134,7 @@ def test_every_design_can_be_measured(design):
         point = measure.measure(setup, workload, rate, Phases(0.02, 0.1, 0.01))
         assert point.rate == rate
         assert (point.latency_ms is None) == (rate is None or point.rows_out == 0)
-        assert point.input_us >= 0
+        assert point.input_us is None or point.input_us >= 0
         json.dumps(point.as_dict())
 
 
@@ -135,17 +151,48 @@ def test_latency_of_rows_whose_arrival_is_known():
     setup = Setup(PAPER["k-OI"], "mq")
     rows = ps.aggregate(setup.query.query, [workload.batch(i, schedule, 0) for i in range(2)])
     due = workload.latest_due(schedule, rows["ts"].to_numpy(), rows["meter"].to_numpy().astype(np.int64), 30)
-    batches = [(float(d) + 0.25, rows.slice(i, 1).to_batches()[0]) for i, d in enumerate(due)]
-    found = measure._latency(setup, workload, schedule, batches)
+    reader = measure._Reader()
+    for i, d in enumerate(due):
+        reader.take(float(d) + 0.25, rows.slice(i, 1).to_batches()[0])
+    found = measure._latency(setup, workload, schedule, reader.rows.table())
     assert found == pytest.approx({"mean": 250.0, "p50": 250.0, "p99": 250.0, "p999": 250.0, "max": 250.0})
-    assert measure._latency(setup, workload, schedule, []) is None
+    assert measure._latency(setup, workload, schedule, measure._Reader().rows.table()) is None
+
+
+def test_the_reader_keeps_few_rows_evenly_spread_however_many_come():
+    """A week of output would fit: what is kept is bounded, every so-many-th row, with counts of all."""
+    reader, batch = measure._Reader(), pa.record_batch({"ts": [3] * 700, "meter": range(700), "count": [1] * 700})
+    for n in range(1_000):
+        reader.take(float(n), batch)
+    kept = reader.rows.table()
+    assert measure.LATENCY_ROWS <= len(kept) < 2 * measure.LATENCY_ROWS
+    place = kept[:, 0] * 700 + kept[:, 2]  # how many came before it
+    assert place.tolist() == list(range(0, 700_000, reader.rows.step))
+    arrivals = measure._Thinned(4)
+    for n in range(1_000):
+        arrivals.take(np.array([[n, 0.0, 10 * n]]))
+    assert arrivals.table()[:, 0].tolist() == list(range(0, 1_000, arrivals.step))
+    assert 4 <= len(arrivals.table()) < 8
+    assert measure._rows_between(reader.arrivals.table(), 100.0, 300.0) == 200 * 700
+    assert measure._rows_between(measure._Reader().arrivals.table(), 0.0, 1.0) == 0
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_papers_designs_search_texts_in_update_and_ours_filter(design):
+    workload = Workload("SC", inputs=2, tuples=100)
+    with Setup(PAPER["f-OI"], design).operator(workload) as op:
+        functions = {a.function for a in op.query.aggregates.values()}
+        op.end(discard=True)
+    assert functions == {"count" if design in measure.OURS else "native_udf"}
 
 
 def test_only_what_happens_between_the_two_looks_counts():
     workload = Workload("EC", inputs=2, tuples=1_000)
     schedule = workload.schedule(rate=1_000.0, start=0.0)
     rows = ps.aggregate(PAPER["k-OI"].query, [workload.batch(i, schedule, 0) for i in range(2)]).to_batches()[0]
-    reader = measure._Reader([(at, rows) for at in (1.0, 2.0, 3.0)])
+    reader = measure._Reader()
+    for at in (1.0, 2.0, 3.0):
+        reader.take(at, rows)
     before = measure._Moment(1.5, 200, 1.0, {"output": 1.0})
     after = measure._Moment(2.5, 1_200, 1.5, {"output": 1.0, "update": 0.25})
     point = measure._point(Setup(PAPER["k-OI"], "mq"), workload, schedule, reader, before, after)
@@ -156,12 +203,14 @@ def test_only_what_happens_between_the_two_looks_counts():
 @pytest.mark.parametrize(("seconds", "sustained"), [(1.0, True), (1.04, True), (1.1, False)])
 def test_throughput_is_how_fast_windows_come_out(seconds, sustained):
     """A window starts every 3 s of event time; what counts is how often one comes out."""
-    workload = Workload("EC", inputs=2, tuples=1_000)
-    rate = workload.per_second * 3 / 0.01  # one window every hundredth of a second
+    workload = Workload("EC", inputs=2, tuples=40_000)
+    rate = 40_000 / workload.span * 3 / 0.01  # one window every hundredth of a second
     schedule = workload.schedule(rate, start=0.0)
     rows = [pa.record_batch({"ts": [3 * n], "meter": [0], "count": [1]}) for n in range(50)]
     jitter = np.random.default_rng(1).normal(0, 1e-4, 50)
-    reader = measure._Reader([(1 + 0.01 * seconds * n + jitter[n], b) for n, b in enumerate(rows)])
+    reader = measure._Reader()
+    for n, b in enumerate(rows):
+        reader.take(1 + 0.01 * seconds * n + jitter[n], b)
     moments = measure._Moment(1.1, 0, 0.0, {}), measure._Moment(1.4, 10, 0.0, {"output": 0.1})
     point = measure._point(Setup(PAPER["k-OI"], "mq"), workload, schedule, reader, *moments)
     assert point.throughput == pytest.approx(rate / seconds, rel=0.005)
@@ -170,11 +219,64 @@ def test_throughput_is_how_fast_windows_come_out(seconds, sustained):
 
 
 def test_windows_that_come_all_at_once_count_from_the_beginning_of_the_phase():
-    rows = [pa.record_batch({"ts": [3 * n]}) for n in range(10)]
-    late = measure._Reader([(1.0 + 1e-6 * n if n else 0.5, b) for n, b in enumerate(rows)])
-    assert measure._throughput(late, 0.9, 1.2) == pytest.approx(27 / 0.3)
-    assert measure._throughput(late, 0.4, 0.9) == 0.0
-    assert measure._throughput(late, 0.6, 0.9) == 0.0
+    late = [np.array([1.0 + 1e-6 * n if n else 0.5 for n in range(10)]), 3.0 * np.arange(10)]
+    assert measure._throughput(*late, 0.9, 1.2) == pytest.approx(27 / 0.3)
+    assert measure._throughput(*late, 0.4, 0.9) == 0.0
+    assert measure._throughput(*late, 0.6, 0.9) == 0.0
+
+
+def test_throughput_is_in_tuples_however_uneven_they_are_in_time(tmp_path):
+    """Twice as many tuples in the second half of a lap: windows that advance half as fast there are the same rate."""
+    ts = np.sort(np.concatenate([np.arange(300), np.repeat(np.arange(300, 600), 2)]))
+    rows = {"ts": ts, "stream": ts % 2, "position": np.arange(900), "meter": ts % 7, "cons": ts * 1.0}
+    (tmp_path / "EC").mkdir()
+    pq.write_table(pa.table(rows), tmp_path / "EC/a.parquet")
+    workload = Workload("EC", inputs=3, tuples=900, folder=tmp_path)
+    found = workload.tuples_before(np.array([0.0, 299.0, 300.0, 301.0, 600.0, 1_200.0, 1_500.0]))
+    assert found.tolist() == [0, 299, 300, 302, 900, 1_800, 2_100]
+
+
+# ---- data that Spark has made ----
+
+
+def write_data(folder, dataset, tuples=2_000, streams=4):
+    (folder / dataset).mkdir()
+    whole = DataSet(dataset, streams, tuples, seed=3)
+    pq.write_table(whole.block(0), folder / dataset / "part-000000.parquet")
+    return whole.block(0)
+
+
+@pytest.mark.parametrize("dataset", ["EC", "SC"])
+@pytest.mark.parametrize("inputs", [1, 3, 4])
+def test_stored_data_is_dealt_to_any_number_of_inputs(tmp_path, dataset, inputs):
+    block = write_data(tmp_path, dataset)
+    dealt = stored(tmp_path, dataset, inputs, 1_000)
+    assert [len(t) for t in dealt] == [1_000 // inputs] * inputs
+    assert all((np.diff(t["ts"].to_numpy()) >= 0).all() for t in dealt)
+    assert dealt[0].schema == SCHEMAS[dataset]
+    first = block.sort_by([(name, "ascending") for name in ("ts", "stream", "position")]).slice(0, sum(map(len, dealt)))
+    names = dealt[0].column_names
+    together = sorted(map(str, pa.concat_tables(dealt).to_pylist()))
+    assert together == sorted(map(str, first.select(names).to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda _folder: None, r"no parquet files; pystream generate EC --streams 20 --out .*EC"),
+        (lambda folder: pq.write_table(pa.table({"ts": [1]}), folder / "EC/x.parquet"), "is no data set EC: "),
+        (lambda folder: (folder / "EC/x.parquet").write_text("x"), "is no data set EC: "),
+        (
+            lambda folder: pq.write_table(DataSet("EC", 1, 2, 1).block(0), folder / "EC/x.parquet"),
+            "has 2 tuples, too few for 3 inputs",
+        ),
+    ],
+)
+def test_what_is_no_data_set_is_refused(tmp_path, prepare, message):
+    (tmp_path / "EC").mkdir()
+    prepare(tmp_path)
+    with pytest.raises(ps.PystreamError, match=message):
+        Workload("EC", 3, 100, tmp_path)
 
 
 # ---- the experiments ----
@@ -210,7 +312,15 @@ def measured(monkeypatch):
 
 
 PLAN = Plan(
-    queries=("k-OS", "k-OI"), inputs=(2, 3), threads=(1, 2), levels=(1, 3), factors=(0.5, 1.0, 1.5), rounds=3, seconds=1
+    queries=("k-OS", "k-OI"),
+    inputs=(2, 3),
+    threads=(1, 2),
+    levels=(1, 3),
+    factors=(0.5, 1.0, 1.5),
+    rounds=3,
+    seconds=1,
+    budget=None,
+    mergers=(),
 )
 
 
@@ -252,6 +362,69 @@ def test_threads_and_levels(measured, monkeypatch):
     threads = [(e["query"], e["inputs"], e["threads"]) for e in evaluation.results["threads"]]
     assert threads == [("k-OS", 2, 1), ("k-OS", 2, 2), ("k-OS", 3, 1), ("k-OS", 3, 2)]
     assert [e["levels"] for e in evaluation.results["levels"]] == [1, 3]
+
+
+def test_durations_weigh_rounds_by_their_tuples():
+    """A round that got no processor has few tuples, and a time per tuple that says little."""
+    points = [Point(None, rate, False, 1, None, us, None, us) for rate, us in ((900.0, 1.0), (100.0, 11.0))]
+    points.append(Point(None, 0.0, False, 0, None, None, None, 50.0))
+    found = experiments._summary(points)
+    assert (found["input_us"], found["update_us"], found["output_us"]) == (2.0, None, 2.0)
+
+
+def test_update_threads_are_measured_under_load_too(measured):
+    evaluation = Evaluation(PLAN)
+    evaluation.run()
+    for e in evaluation.results["threads"]:
+        assert e["loaded"]["rate"] == pytest.approx(0.8 * e["saturated"]["median"])
+        assert e["loaded"]["latency_ms"]["mean"] > 0
+
+
+@pytest.mark.parametrize(
+    ("us", "inputs", "thread", "allows"),
+    [
+        ((0.5, None, 0.25), 4, "output", 4e6),
+        ((2.0, None, 0.25), 4, "input", 2e6),
+        ((0.5, 1.0, 0.25), 4, "update", 3e6),
+        ((0.0, None, None), 4, None, None),
+    ],
+)
+def test_the_bottleneck_is_the_busiest_kind_of_thread(us, inputs, thread, allows):
+    found = bottleneck(dict(zip(("input_us", "update_us", "output_us"), us, strict=True)), inputs, threads=3)
+    assert (found and found["thread"], found and found["allows"]) == (thread, allows)
+
+
+def test_s_merge_is_timed_on_the_timestamps_of_ec(monkeypatch, tmp_path):
+    """The structures take turns, and the latency is at half of what the slower one takes."""
+    runs = []
+
+    def fake(folder, name, contest):
+        ts = np.fromfile(contest.times, np.int64).reshape(contest.inputs, -1)
+        assert (np.diff(ts) >= 0).all()
+        runs.append((name, contest.rate))
+        return merge.Outcome(2.0 if name == "t_gate" else 1.0, 0.5 if name == "t_gate" else 0.75)
+
+    monkeypatch.setattr(merge, "build", lambda _folder: ["mq", "t_gate", "skip_list"])
+    monkeypatch.setattr(merge, "measure", fake)
+    plan = replace(PLAN, queries=(), mergers=("t_gate", "skip_list"), inputs=(2,), rounds=2, tuples=1_000)
+    evaluation = Evaluation(plan)
+    evaluation.run()
+    saturated = [("t_gate", 0.0), ("skip_list", 0.0), ("skip_list", 0.0), ("t_gate", 0.0)]
+    assert runs == [*saturated, ("t_gate", 5e5), ("skip_list", 5e5)]
+    found = [
+        (e["structure"], e["inputs"], e["saturated"]["median"], e["latency_ms"]) for e in evaluation.results["merge"]
+    ]
+    assert found == [("t_gate", 2, 2e6, 0.5), ("skip_list", 2, 1e6, 0.75)]
+
+
+def test_without_a_compiler_s_merge_is_left_out(monkeypatch):
+    def missing(_folder):
+        raise ps.PystreamError("no compiler")
+
+    monkeypatch.setattr(merge, "build", missing)
+    evaluation = Evaluation(replace(PLAN, queries=(), mergers=("t_gate",), inputs=(2,), tuples=1_000))
+    evaluation.run()
+    assert (evaluation.results["merge"], evaluation.complete) == ([], True)
 
 
 def test_percentiles_are_taken_at_shares_of_what_was_sustained(measured):
@@ -297,7 +470,7 @@ def test_a_budget_shortens_measurements(measured, monkeypatch):
     clock = itertools.count(0.0, 1.0)  # every look at the clock finds a second gone
     monkeypatch.setattr(experiments.time, "perf_counter", lambda: next(clock))
     plan = Plan(queries=("k-OI",), designs=("mq",), inputs=(2,), rounds=5, factors=(0.5,), seconds=9, budget=60)
-    plan = replace(plan, percentiles=())
+    plan = replace(plan, percentiles=(), mergers=(), threads=(), levels=())
     Evaluation(plan).run()
     totals = [call[4].total for call in measured]
     assert totals[0] == pytest.approx(59 / 6 - experiments.OVERHEAD_S, abs=0.7)
@@ -321,8 +494,16 @@ def test_the_quick_form_fits_into_three_minutes():
     assert QUICK.points() * (experiments.SHORTEST_S + experiments.OVERHEAD_S) <= 155
 
 
+def test_the_papers_own_phases():
+    """Five minutes are measured, ten times, whatever the whole takes."""
+    assert AS_LONG.seconds * experiments.MEASURE == pytest.approx(300)
+    assert (AS_LONG.rounds, AS_LONG.budget, AS_LONG.queries) == (10, None, tuple(PAPER))
+
+
 def test_the_full_form_is_the_papers():
     plan = Plan()
+    assert plan.estimate() <= 3_600
+    assert plan.points() * (experiments.SHORTEST_S + experiments.OVERHEAD_S) <= 3_600
     assert (plan.queries, plan.designs, plan.inputs) == (tuple(PAPER), DESIGNS, (5, 10, 15, 20))
     assert 3 in plan.levels
 
@@ -367,6 +548,7 @@ def test_tables(measured, monkeypatch):
     shown = invoke("--query", "k-OS", "--query", "k-OI").stdout
     assert "3.00 (3.00 - 3.00)" in shown
     assert "p99.9" in shown
+    assert "busiest kind" in shown
     assert "tuml-mc with more update threads" in shown
     assert "Levels of the lists" in shown
     assert "load average" in shown
@@ -396,6 +578,77 @@ def test_what_was_measured_before_ctrl_c_is_written(tmp_path, monkeypatch, measu
     assert found["results"]["designs"]
 
 
+def test_an_interrupted_run_goes_on(tmp_path, monkeypatch, measured):
+    """Nothing that was saved is measured again, half a part is, and the whole is as if it had not been interrupted."""
+    fake, out = experiments.measure, tmp_path / "bench.json"
+    monkeypatch.setattr(command, "Plan", lambda: PLAN)
+    invoke("--out", out)
+    whole = json.loads(out.read_text())
+    out.unlink()
+    stops = iter([38, 40, None])
+
+    def interrupted(*arguments):
+        if len(measured) == limit:
+            raise KeyboardInterrupt
+        return fake(*arguments)
+
+    monkeypatch.setattr(experiments, "measure", interrupted)
+    for limit in stops:
+        measured.clear()
+        invoke("--out", out, "--resume", exit_code=130 if limit else 0)
+    found = json.loads(out.read_text())
+    assert found["complete"]
+    assert found["done"] == whole["done"]
+    for name, entries in whole["results"].items():
+        shown = [
+            [{k: e.get(k) for k in ("query", "inputs", "design", "unit")} for e in r]
+            for r in (entries, found["results"][name])
+        ]
+        assert shown[0] == shown[1]
+    assert 0 < len(measured) <= PLAN.points() - 50
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{}", "is no document of `pystream bench --out`"),
+        ("x", "is no document of `pystream bench --out`"),
+        (None, "was measured with other options or versions; leave --resume out to begin again"),
+    ],
+)
+def test_a_run_goes_on_only_with_its_own_document(tmp_path, monkeypatch, measured, content, said):
+    monkeypatch.setattr(command, "Plan", lambda: PLAN)
+    out = tmp_path / "bench.json"
+    if content is None:
+        invoke("--out", out)
+    else:
+        out.write_text(content)
+    before = out.read_text()
+    assert said in invoke("--out", out, "--resume", "--rounds", "2", exit_code=1).stderr
+    assert out.read_text() == before
+
+
+def test_the_time_left_is_told_in_lines(monkeypatch, measured):
+    monkeypatch.setattr(command, "LINE_S", 0.0)
+    monkeypatch.setattr(command, "Plan", lambda: PLAN)
+    told = [line for line in invoke().stderr.splitlines() if line.endswith("minutes left")]
+    assert told[0].startswith(f"1 of {PLAN.points()} measurements, about ")
+    assert told[-1].startswith(f"{PLAN.points()} of {PLAN.points()} measurements, about 0.0")
+
+
+@pytest.mark.parametrize("args", [["--quick", "--paper"], ["--resume"]])
+def test_options_that_exclude_each_other(args):
+    assert "--quick and --paper exclude each other; --resume needs --out" in invoke(*args, exit_code=2).stderr
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_the_command_measures_what_spark_has_made(tmp_path):
+    write_data(tmp_path, "EC")
+    out = tmp_path / "bench.json"
+    invoke(*TINY, "--data", tmp_path, "--out", out)
+    assert json.loads(out.read_text())["plan"]["data"] == str(tmp_path)
+
+
 @pytest.mark.parametrize(
     "args", [["--query", "x"], ["--design", "x"], ["--inputs", "0"], ["--seconds", "0"], ["--minutes", "0"]]
 )
@@ -406,7 +659,7 @@ def test_usage(args):
 def example(measured) -> dict:
     evaluation = Evaluation(PLAN)
     evaluation.run()
-    return document.document(evaluation, None, 1.0)
+    return document.document(evaluation, None)
 
 
 def test_a_picture_needs_matplotlib(tmp_path, monkeypatch, measured):

@@ -6,12 +6,14 @@ import gc
 import math
 import random
 import tracemalloc
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING
 from unittest import mock
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,8 +23,11 @@ from test_partials import ORDER, TYPES, assert_same, batch_of, inputs_of, single
 
 import pystream as ps
 from pystream.data.sample import comments, smart_meters
-from pystream.partials import PackedCombine, PackedFold, packed, seals
+from pystream.partials import PackedCombine, PackedFold, folding, packed, seals
 from pystream.queries import PAPER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 QUERY = ps.Query(ps.Window(10, 4), "k", ALL)
 
@@ -73,10 +78,91 @@ def assert_packs(query: ps.Query, inputs: list[pa.Table], rng: random.Random, sh
         assert_same(got, ps.aggregate(query, inputs))
 
 
-@given(case=cases(without=("udf",)), seed=st.integers(0, 2**32), band=st.integers(1, 3))
-def test_equals_aggregate_whatever_the_partitions_and_the_order(case, seed, band):
-    with mock.patch.object(packed, "BAND_BLOCKS", band):
+@contextmanager
+def keeping_rows(piece: int) -> Iterator[None]:
+    """Rows go in pieces of so many; the first one of a fold is folded, the others are kept as they are."""
+    with mock.patch.multiple(packed, PROBE_ROWS=1, KEPT_SHARE=0), mock.patch.object(folding, "PIECE_ROWS", piece):
+        yield
+
+
+@given(case=cases(without=("udf",)), seed=st.integers(0, 2**32), band=st.integers(1, 3), piece=st.integers(0, 4))
+def test_equals_aggregate_whatever_the_partitions_and_the_order(case, seed, band, piece):
+    with mock.patch.object(packed, "BAND_BLOCKS", band), keeping_rows(piece) if piece else nullcontext():
         assert_packs(case.query, inputs_of(case), random.Random(seed))
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(case=cases(without=("udf",)), seed=st.integers(0, 2**32))
+def test_step_by_step_with_state_in_few_bytes(case, seed):
+    """Rows arrive in pieces of time; windows come when they are complete; the state goes through bytes and back."""
+    rng, inputs = random.Random(seed), inputs_of(case)
+    rows, windows, now = tagged(inputs), [], 0
+    whole = PackedCombine(case.query, rows.schema, **ORDER)
+    for until in sorted(rng.choices(range(80), k=rng.randint(0, 5))):
+        for _, parcel in parcels_of(case.query, rows.filter((pc.field("ts") >= now) & (pc.field("ts") < until)), rng):
+            whole.take(parcel)
+        windows += whole.advance(until)
+        now = until
+        state, before = whole.pack(), (whole.start, whole.partials)
+        whole = PackedCombine(case.query, rows.schema, **ORDER, start=whole.start, packed=state)
+        assert (whole.start, whole.partials) == before
+    for _, parcel in parcels_of(case.query, rows.filter(pc.field("ts") >= now), rng):
+        whole.take(parcel)
+    assert_same(table_of(whole, windows + list(whole.finish())), ps.aggregate(case.query, inputs))
+
+
+def many_keys(rows: int, keys: int) -> pa.Table:
+    """Rows with random keys, ten of them a tick."""
+    rng = np.random.default_rng(3)
+    columns = {"ts": np.arange(rows) // 10, "k": rng.integers(0, keys, rows), "v": rng.integers(0, 9, rows)}
+    return pa.table(columns)
+
+
+@pytest.mark.usual_sizes
+@pytest.mark.parametrize(("keys", "kept"), [(2_000, False), (1_000_000, True)])
+def test_rows_with_many_keys_are_kept(keys, kept):
+    """One key for each row: after PROBE_ROWS of them a parcel has as many keys as there are rows."""
+    rows = many_keys(150_000, keys)
+    query = ps.Query(ps.Window(10_000, 2_500), "k", {"n": ps.count(), "sum": ps.sum("v")})
+    odd = lambda keys: (keys["k"].to_numpy() % 2).astype(np.uint16)  # noqa: E731
+    fold, parcels = PackedFold(query, rows.schema, shards=2, shard_of=odd), []
+    for batch in rows.to_batches(10_000):
+        parcels += fold.add(batch)
+    assert bool(parcels) == kept == (fold._kept is not None)
+    parcels += fold.finish()
+    got = [windows_of(query, rows.schema, [p for to, p in parcels if to == shard]) for shard in range(2)]
+    both = pa.concat_tables(got).sort_by([("ts", "ascending"), ("k", "ascending")])
+    assert both.combine_chunks().equals(ps.aggregate(query, [rows]).combine_chunks())
+
+
+@pytest.mark.usual_sizes
+def test_a_state_in_few_bytes():
+    """Each key once, 8 bytes here; then two bytes for each slice that it is in, but for blocks of two slices."""
+    rows = many_keys(120_000, 8_000)
+    query = ps.Query(ps.Window(6_000, 2_000), "k", {"n": ps.count()})
+    whole, fold = PackedCombine(query, rows.schema), PackedFold(query, rows.schema)
+    for _, parcel in [*fold.add(batch_of(rows)), *fold.finish()]:
+        whole.take(parcel)
+    list(whole.advance(10_000))
+    state = whole.pack()
+    assert whole.partials > 2 * 7_000
+    assert len(state) < 8_000 * 8 + whole.partials * 2.6
+    list(whole.finish())
+    assert whole.pack() == b""
+
+
+def test_keys_of_windows_that_are_gone_are_not_in_the_state():
+    query, schema = ps.Query(ps.Window(10), "k", {"n": ps.count()}), pa.schema({"ts": pa.int64(), "k": pa.int64()})
+    whole, fold = PackedCombine(query, schema), PackedFold(query, schema)
+    rows = pa.record_batch([[*range(9), 12, 13], [*range(9), 3, 77]], schema=schema)
+    for _, parcel in [*fold.add(rows), *fold.finish()]:
+        whole.take(parcel)
+    assert sum(batch.num_rows for batch in whole.advance(10)) == 9
+    state = whole.pack()
+    keys = pa.ipc.read_record_batch(pa.py_buffer(state[packed.KEYS.size :]), whole._columns.key_schema)
+    assert keys["k"].to_pylist() == [3, 77]
+    again = PackedCombine(query, schema, start=whole.start, packed=state)
+    assert pa.Table.from_batches(again.finish()).to_pylist() == [{"ts": 10, "k": k, "n": 1} for k in (3, 77)]
 
 
 @pytest.mark.parametrize("id", PAPER)
@@ -107,6 +193,11 @@ def test_all_types_as_keys_and_values(name):
             fold = PackedFold(query, rows.schema, **ORDER)
             fold.add(batch_of(rows.slice(i, 1)))
             parcels += [parcel for _, parcel in fold.finish()]
+        assert_same(windows_of(query, rows.schema, parcels), ps.aggregate(query, [table]))
+        with keeping_rows(1):
+            fold = PackedFold(query, rows.schema, **ORDER)
+            parcels = [parcel for _, parcel in [*fold.add(batch_of(rows)), *fold.finish()]]
+        assert len(parcels) == 2  # the first row, folded, and three that were kept
         assert_same(windows_of(query, rows.schema, parcels), ps.aggregate(query, [table]))
 
 
@@ -303,25 +394,29 @@ def test_a_combine_that_goes_on_for_ever_stays_small():
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("step", ["pack", "take", "windows"])
-def test_out_of_memory_at_every_place(step, failing_memory, nothing_left):
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("step", ["add", "pack", "take", "state", "again", "windows"])
+def test_out_of_memory_at_every_place(step, keeps, failing_memory, nothing_left):
     rng = np.random.default_rng(2)
     rows = tagged([stream(rng, 60, 20, keys=3, null_keys=0.05)])
     after = 1
-    while out_of_memory(step, rows, failing_memory, after):
-        after += 1
+    with keeping_rows(20) if keeps else nullcontext():
+        while out_of_memory(step, rows, failing_memory, after):
+            after += 1
     assert after > 5
 
 
 def out_of_memory(step: str, rows: pa.Table, failing_memory, after: int) -> bool:
     """One run in which memory lasts for so many allocations of a step; whether that was too little."""
-    fold, whole = PackedFold(QUERY, rows.schema, **ORDER), PackedCombine(QUERY, rows.schema, **ORDER)
-    parcels, windows = [], []
-    fold.add(batch_of(rows))
+    fold, whole = PackedFold(QUERY, rows.schema, **ORDER), [PackedCombine(QUERY, rows.schema, **ORDER)]
+    parcels, states, windows = [], [], []
     steps = {
+        "add": lambda: parcels.extend(fold.add(batch_of(rows))),
         "pack": lambda: parcels.extend(fold.finish()),
-        "take": lambda: [whole.take(parcel) for _, parcel in parcels],
-        "windows": lambda: windows.extend(whole.finish()),
+        "take": lambda: [whole[0].take(parcel) for _, parcel in parcels],
+        "state": lambda: states.append(whole[0].pack()),
+        "again": lambda: whole.insert(0, PackedCombine(QUERY, rows.schema, **ORDER, packed=states[0])),
+        "windows": lambda: windows.extend(whole[0].finish()),
     }
     for name, run in steps.items():
         if name != step:

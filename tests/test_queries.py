@@ -105,3 +105,18 @@ def test_predicates_of_null():
     table = pa.table({"ts": [1], "song": [7], "cmt": pa.array([None], pa.string())})
     assert ps.aggregate(PAPER["F-OI"].query, [table]).to_pylist() == [{"ts": 0, "song": 7, "count": 0}]
     assert ps.aggregate(PAPER["F-OS"].query, [table]).to_pylist() == [{"ts": 0, "song": 7, "first": None}]
+
+
+def test_the_sample_query_of_the_paper():
+    """Power outages by meter, window 3/2: of two alarms at 4 and 6 the first is ready, the second is not."""
+    query = ps.Query(ps.Window(3, 2), "meter", {"alarms": ps.count()})
+    schema = pa.schema([("ts", pa.int64()), ("meter", pa.string())])
+    with ps.Operator(query, 2, schema, design="tuml-sc") as op:
+        op.add(0, {"ts": [1, 4], "meter": ["SM1", "SM1"]})
+        op.add(1, {"ts": [3, 6], "meter": ["SM2", "SM1"]})
+        assert op.read(timeout=60).to_pylist() == [{"ts": 0, "meter": "SM1", "alarms": 1}]
+        op.close(0)
+        op.close(1)
+        rest = [row for batch in op for row in batch.to_pylist()]
+    two, four, six = ({"ts": ts, "meter": "SM1", "alarms": n} for ts, n in ((2, 1), (4, 2), (6, 1)))
+    assert rest == [two, {"ts": 2, "meter": "SM2", "alarms": 1}, four, six]

@@ -15,7 +15,7 @@ import pystream as ps
 from pystream.cli import main
 from pystream.cli import report as command
 from pystream.cli.doctor import Finding
-from pystream.lab.evaluation.experiments import Plan
+from pystream.lab.evaluation.plan import Plan
 from pystream.lab.report import facts
 from pystream.lab.report.chart import Bar, bars
 from pystream.lab.report.facts import Bug, Same
@@ -145,6 +145,7 @@ def test_without_an_evaluation_a_short_one_is_made(tmp_path, monkeypatch):
         threads=(),
         levels=(),
         percentiles=(),
+        mergers=(),
     )
     for module in (facts, command):
         monkeypatch.setattr(module, "SHORT", tiny)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import re
 import shutil
 import sys
@@ -69,6 +70,28 @@ def test_a_run_replaces_its_own_section(results, monkeypatch):
     assert re.search(r"Load average [\d. ]+ before, [\d. ]+ after\.", section)
     assert re.search(r"```text\nmillion tuples per second.*\ncount +\d", section)
     assert text.replace(section, "") == before.replace(results.section_of("overlap").findall(before)[0], "")
+
+
+def test_the_verdict_is_written_from_a_document(results, monkeypatch, tmp_path):
+    document = {
+        "date": "2026-01-02T03:04:05+00:00",
+        "seconds": 1_234.0,
+        "machine": {"processor": "an abacus", "cores": 2},
+        "versions": {"pystream": "1"},
+        "load_average": {"start": [0.5, 1, 1], "end": None},
+        "plan": {"inputs": [5, 20], "data": None},
+        "results": {"designs": [], "merge": [], "threads": [], "latency": [], "levels": []},
+    }
+    (tmp_path / "bench.json").write_text(json.dumps(document))
+    before = results.RESULTS.read_text()
+    monkeypatch.setattr(sys, "argv", ["results.py", "--evaluation", str(tmp_path / "bench.json")])
+    results.main()
+    (section,) = results.VERDICT.findall(results.RESULTS.read_text())
+    assert section.startswith(
+        "`pystream bench`, 2026-01-02, 21 minutes, inputs 5, 20, made-up data.\nan abacus, 2 cores"
+    )
+    assert "| claim | paper | here | verdict | why |" in section
+    assert results.RESULTS.read_text().replace(section, "") == before.replace(results.VERDICT.findall(before)[0], "")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,15 @@ def test_span(make, dataset):
     assert (ts.min(), ts.max()) == (0, 99)
 
 
+@BOTH
+@pytest.mark.parametrize("tuples", [400_000, 530_000])
+def test_tuples_are_even_in_time(make, dataset, tuples):
+    """A tenth of the time has a tenth of the tuples, also at the end, where a block is not full."""
+    ts = DataSet(dataset, streams=1, tuples=tuples, seed=1).tables()[0]["ts"].to_numpy()
+    tenths = np.histogram(ts, bins=10, range=(0, ts.max() + 1))[0] / tuples
+    assert abs(tenths - 0.1).max() < 0.003
+
+
 def test_meters():
     streams = smart_meters(2, 200_000, seed=1, span_s=DAY_S)
     meter, cons, hour = _column(streams, "meter"), _column(streams, "cons"), _column(streams, "ts") // 3600
@@ -72,6 +81,16 @@ def test_songs():
     often = np.sort(np.bincount(song, minlength=SONGS))[::-1]
     assert 0.4 < often[:400].sum() / len(song) < 0.7  # one hot song in a hundred gets half of all comments
     assert np.count_nonzero(often) > 40_000  # and cold ones get some too
+
+
+def test_comments_are_of_all_lengths_and_hardly_two_alike():
+    text = pa.concat_tables(comments(2, 50_000, seed=1))["cmt"]
+    length = pc.binary_length(text).to_numpy()
+    assert (length > 0).all()
+    assert np.percentile(length, 10) < 15 < np.median(length) < 60 < np.percentile(length, 90)
+    assert length.max() > 300
+    assert len(pc.unique(text)) > 0.7 * len(text)
+    assert len(text.filter(pc.utf8_length(text).to_numpy() < length)) > 1_000  # not all of them are ASCII
 
 
 def test_addresses():

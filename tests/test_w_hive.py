@@ -417,26 +417,28 @@ def test_what_was_not_read_goes_with_the_hive():
 
 
 def failing_calls():
-    """Winsets, windows, lanes, wide sums, keys; two threads in the same windows."""
+    """Winsets, windows, wide sums, keys; two threads in the same windows."""
     rows = [(3, "a", 1e300, 0), (4, "b", -1.5, 1), (4, "a", 2.5e-300, 1), (9, None, 7, 0), (30, "c" * 40, math.inf, 0)]
     rows += [(31, i, float(i), 1) for i in range(20)]
-    rows += [(50, "i", 5, 0), (50, "i", 1 << 50, 1)]  # lanes of which only one has a wide sum
+    rows += [(50, "i", 5, 0), (50, "i", 1 << 50, 1)]  # of which only one is wide
     return rows
 
 
+@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_allocation_may_fail(function, failing_memory):
-    """New, update and get either happen or leave everything as it was."""
-    model = Model(6, 2, function, 2)
-    for row in failing_calls():
+def test_every_allocation_may_fail(function, threads, failing_memory):
+    """New, update and get either happen or leave everything as it was. One thread shares its windows with nobody."""
+    rows = [(ts, key, value, thread % threads) for ts, key, value, thread in failing_calls()]
+    model = Model(6, 2, function, threads)
+    for row in rows:
         model.update(*row)
-    model.closed = [True, True]
+    model.closed = [True] * threads
     expected = bits(tuple(iter(model.next, None)))
     for countdown in itertools.count(1):
         failed = 0
         failing_memory(countdown)
         try:
-            hive = ps.WHive(ps.Window(6, 2), FUNCTIONS[function], 2)
+            hive = ps.WHive(ps.Window(6, 2), FUNCTIONS[function], threads)
         except MemoryError:
             continue
 
@@ -449,9 +451,9 @@ def test_every_allocation_may_fail(function, failing_memory):
                 failing_memory(0)
                 return call(*arguments)
 
-        for row in failing_calls():
+        for row in rows:
             stubborn(hive.update_windows, *row)
-        for t in (0, 1):
+        for t in range(threads):
             hive.heartbeat(t, 31)
             hive.close(t)
         out = tuple(iter(partial(stubborn, hive.get_next_winset), None))
@@ -476,8 +478,11 @@ def test_a_batch_says_how_many_rows_it_has_taken(failing_memory):
     assert drain(hive) == [(i, {"a": 1}) for i in range(200)]
 
 
-def test_a_tuple_that_was_refused_leaves_no_window(failing_memory):
-    hive = ps.WHive(ps.Window(4, 2), ps.count(), 1)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_tuple_that_was_refused_leaves_no_window(threads, failing_memory):
+    hive = ps.WHive(ps.Window(4, 2), ps.count(), threads)
+    for other in range(1, threads):
+        hive.close(other)
     countdown, failed = 0, True
     while failed:
         countdown += 1

@@ -46,8 +46,7 @@ def test_threads_that_meet_in_a_winset(keys, rows, rounds):
 
 
 @pytest.mark.usual_sizes
-def test_each_thread_has_a_lane_of_its_own_only_where_it_adds():
-    """With many threads, memory follows the tuples, not the threads."""
+def test_memory_follows_the_tuples_not_the_threads():
     threads, keys = 20, 2000
     hive = ps.WHive(ps.Window(1), ps.sum("value"), threads)
     before = _native.memory_live()

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pystream.verify.tlc import CheckError, update
-from pystream.verify.tlc.manifest import Model, find_spec, load, parse_model
+from pystream.verify.tlc.manifest import THEOREMS, Model, find_spec, load, parse_model
 from pystream.verify.tlc.result import Kind, Result
 from pystream.verify.tlc.selection import SelectionError, override, parse_settings, select
 
@@ -54,6 +54,7 @@ def test_the_configuration_file():
         ({"expected": "Sortd"}, "expected is 'Sortd', but only pass, Deadlock, Assert, TypeOK, Sorted, Ends"),
         ({"module": ...}, "module is missing"),
         ({"name": "../Gate"}, "name must be one word, not '../Gate'"),
+        ({"theorem": ["4"]}, "theorem 4 is not in the paper; there are 1, 2, 3, L1, L2"),
     ],
 )
 def test_a_wrong_manifest_is_refused(tmp_path, change, told):
@@ -203,3 +204,30 @@ def test_a_readme_without_markers_is_refused(tmp_path):
     (tmp_path / "README.md").write_text("<!-- models -->")
     with pytest.raises(CheckError, match="needs the lines <!-- models --> and <!-- /models -->"):
         update.check_readme(tmp_path)
+
+
+def test_models_of_a_theorem():
+    models = [
+        model("A", theorem=("1",)),
+        model("B", theorem=("1", "L1"), deep=True),
+        model("C", theorem=("2",)),
+        model("D"),
+    ]
+
+    def chosen(*names, deep=False, theorems=()):
+        return [m.name for m in select(models, names, deep=deep, theorems=theorems)]
+
+    assert chosen(theorems=("1",)) == ["A"]
+    assert chosen(theorems=("1",), deep=True) == ["A", "B"]
+    assert chosen(theorems=("L1", "2"), deep=True) == ["B", "C"]
+    assert chosen("B", theorems=("1",)) == ["B"]
+    with pytest.raises(SelectionError, match="no model is called D"):
+        chosen("D", theorems=("1",))
+
+
+@pytest.mark.parametrize("theorem", THEOREMS)
+def test_every_theorem_has_models_that_show_it_and_that_refute_it_as_printed(theorem):
+    models = select(load(find_spec()), (), deep=True, theorems=(theorem,))
+    assert {m.must_pass for m in models} == {True, False}
+    assert [m for m in models if not m.must_pass and m.departure is None] == []
+    assert [m for m in models if m.must_pass and not m.deep] != []
