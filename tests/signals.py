@@ -35,8 +35,8 @@ def feed(op: ps.Operator) -> None:
 
 def within(seconds: float, call) -> bool:
     """Call while a signal is on its way; whether it came."""
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # may come at once: on a loaded machine it does
         call()
         signal.setitimer(signal.ITIMER_REAL, 0)
         time.sleep(0)  # what came at the last moment is raised here at the latest

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,9 @@ from threads import patience
 
 import pystream as ps
 from pystream.aggregation import results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SCHEMA = pa.schema([("ts", pa.int64())])
 
@@ -224,21 +228,30 @@ def test_an_input_that_fails_with_an_error_of_ours():
 def test_of_inputs_that_fail_together_the_lowest_is_named(rows, monkeypatch):
     """Whichever fails first: the threads decide that. On a loaded machine the other one may need a while to fail."""
     monkeypatch.setattr("pystream.aggregation.PATIENCE_S", 60)
-    one, raised = pa.record_batch({"ts": [1]}), threading.Event()
+    one = pa.record_batch({"ts": [1]})
 
-    def fails(input: int, *after: threading.Event):
-        yield from [one] * rows
-        for event in after:
-            assert event.wait(60)
-        time.sleep(0.1 * len(after))  # the other one is told already
-        raised.set()
-        raise OSError(f"of input {input}")
+    def failing(*inputs: int, late: int) -> list[Iterator[pa.RecordBatch]]:
+        """Two inputs: the early one fails while the late one is sure to fail too, a little later."""
+        is_sure, raised = threading.Event(), threading.Event()
+
+        def fails(input: int):
+            yield from [one] * rows
+            if input == late:
+                is_sure.set()  # its rows are taken: nothing but its own error ends it now
+                assert raised.wait(60)
+                time.sleep(0.1)  # the early one is told already
+            else:
+                assert is_sure.wait(60)
+                raised.set()
+            raise OSError(f"of input {input}")
+
+        return [fails(input) for input in inputs]
 
     query = ps.Query(ps.Window(1), None, {"n": ps.count()})
     with pytest.raises(OSError, match="of input 1"):
-        ps.aggregate(query, [[one], fails(1, raised), fails(2)])
+        ps.aggregate(query, [[one], *failing(1, 2, late=1)])
     with pytest.raises(OSError, match="of input 0"):
-        ps.aggregate(query, [fails(0), fails(1, raised), [one]])
+        ps.aggregate(query, [*failing(0, 1, late=1), [one]])
 
 
 def test_ctrl_c_while_no_input_sends_anything():
