@@ -1,19 +1,19 @@
 /*
- * fold_export.c - entries as rows of Arrow columns: see fold.h, and fold_join.c for the way back.
+ * fold_export.c - writes entries as rows of Arrow columns; fold_join.c reads them. See fold.h.
  *
- * The columns, in this order; numbers are int64, and the same rows mean the same on every machine:
- *   slice                          where the slice begins
+ * The columns, in this order, the same on every machine; numbers are int64:
+ *   slice                          begin of the slice
  *   the key columns
- *   rows                           how many rows fell into the slice
+ *   rows                           number of rows in the slice
  *   for each aggregate
- *     count                        nothing: it is `rows`; with a filter: how many rows passed it
- *     sum, avg                     how many values;  the sum in 16 bytes, little-endian two's complement: of integers
- *                                  itself; of floats the narrow sum, behind which the wide one may follow: its limbs, 8
- *                                  bytes each, and how many NaN, +inf and -inf, 8 bytes each (exact_sum.h)
- *     var, std                     how many values;  the moments as bytes (moments.c)
- *     min, max                     the value; null: there is none
- *     first, last                  the same, and the ts, stream and position of the row it comes from
- *     arg_min, arg_max             the value; that of the second column; the ts, stream and position of their row
+ *     count                        none, as it is `rows`; with a filter: number of rows that passed it
+ *     sum, avg                     number of values;  the sum in 16 bytes, little-endian two's complement: of integers
+ *                                  the sum itself; of floats the narrow sum, after which the wide one may follow: its
+ *                                  limbs and the numbers of NaN, +inf and -inf, 8 bytes each (exact_sum.h)
+ *     var, std                     number of values;  the moments as bytes (moments.c)
+ *     min, max                     the value; null: none
+ *     first, last                  the value;  ts, stream and position of its row
+ *     arg_min, arg_max             the value;  the value of the second column;  ts, stream and position of their row
  */
 #include "partials/fold.h"
 
@@ -40,7 +40,7 @@ bool fold_init_partials(ps_fold *f) {
 
 /* ---- out ---- */
 
-/* `keys`: keys by number, not those of entries. */
+/* Key number of row i. `keys`: rows are keys, by number; else entries. */
 static uint32_t number_at(const ps_fold *f, const kernel_output *o, bool keys, int64_t i) {
   return keys ? (uint32_t)(o->from + i) : (uint32_t)f->entry[output_entry(o, i)].pair;
 }
