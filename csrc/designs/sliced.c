@@ -41,11 +41,6 @@ typedef struct {
 
 /* ---- making ---- */
 
-static int32_t sliced_workers(int32_t threads) {
-  (void)threads; /* the inputs' threads update */
-  return 1;
-}
-
 static slide_keys keys_of(const ps_operator *op) {
   return (slide_keys){&op->key_table, op->keys, op->column_types + 1};
 }
@@ -371,7 +366,6 @@ static void sliced_stats(ps_operator *op, ps_stats *out) {
 const design sliced_design = {
     .ordered = false,
     .folds = true,
-    .workers = sliced_workers,
     .init = sliced_init,
     .free = sliced_free,
     .reserve = sliced_reserve,
