@@ -96,12 +96,7 @@ bool fold_put(const ps_fold *f, kernel_output o) {
 }
 
 bool fold_init_output(const ps_fold *f, out_rows *rows) {
-  bool *is_bytes = memory_new((size_t)f->partial_columns * sizeof *is_bytes);
-  if (!is_bytes) return false;
-  for (int32_t i = 0; i < f->partial_columns; i++) is_bytes[i] = type_is_bytes(f->partial_types[i]);
-  bool ok = out_rows_init(rows, f->partial_columns, is_bytes);
-  memory_free(is_bytes);
-  return ok;
+  return out_rows_init_types(rows, 0, f->partial_columns, f->partial_types);
 }
 
 static ps_code hand_over(const kernel_output *o, bool ok, struct ArrowArray *out) {
@@ -130,13 +125,8 @@ ps_code ps_fold_get_partials(ps_fold *f, int64_t from, int64_t most, struct Arro
 ps_code ps_fold_get_keys(const ps_fold *f, struct ArrowArray *out) {
   if (f->broken) return PS_CLOSED;
   assert(f->keys_known > 0);
-  bool *is_bytes = memory_new((size_t)(1 + f->keys) * sizeof *is_bytes);
-  if (!is_bytes) return PS_NO_MEMORY;
-  for (int32_t i = 1; i <= f->keys; i++) is_bytes[i] = type_is_bytes(f->column_types[i]);
   out_rows rows;
-  bool ok = out_rows_init(&rows, 1 + f->keys, is_bytes);
-  memory_free(is_bytes);
-  if (!ok) return PS_NO_MEMORY;
+  if (!out_rows_init_types(&rows, 1, f->keys, f->column_types + 1)) return PS_NO_MEMORY;
   kernel_output o = {.n = f->keys_known, .rows = &rows};
   uint64_t *numbers = out_reserve(&rows, 0, o.n);
   for (int64_t i = 0; numbers && i < o.n; i++) numbers[i] = (uint64_t)i;
