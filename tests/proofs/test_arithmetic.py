@@ -178,7 +178,7 @@ def test_a_counterexample_is_told(tmp_path):
     source = tmp_path / "csrc" / EDGES
     source.write_text(source.read_text().replace("w.advance * PS_WINDOWS_MAX - 1", "w.advance * PS_WINDOWS_MAX", 1))
     told = str(prove(CLAIMS["the limit of windows per tuple is exact"], tmp_path / "csrc")[0])
-    assert "up to it a tuple is in no more: not for advance = " in told
+    assert "up to it a tuple is in no more windows: not for advance = " in told
 
 
 NO_READER_PASSES = "no reader passes a published node, for any number of inputs"
