@@ -218,11 +218,46 @@ def test_throughput_is_how_fast_windows_come_out(seconds, sustained):
     assert point.output_us == pytest.approx(0.1e6 / (point.throughput * 0.3))
 
 
-def test_windows_that_come_all_at_once_count_from_the_beginning_of_the_phase():
+def test_windows_that_come_all_at_once_count_from_the_arrival_before_the_phase():
     late = [np.array([1.0 + 1e-6 * n if n else 0.5 for n in range(10)]), 3.0 * np.arange(10)]
-    assert measure._throughput(*late, 0.9, 1.2) == pytest.approx(27 / 0.3)
-    assert measure._throughput(*late, 0.4, 0.9) == 0.0
-    assert measure._throughput(*late, 0.6, 0.9) == 0.0
+    assert measure._throughput(*late, 0.0, 0.9, 1.2) == pytest.approx(27 / 0.5, rel=1e-3)
+    assert measure._throughput(*late, 0.0, 0.4, 0.9) == 0.0
+    assert measure._throughput(*late, 0.0, 0.6, 0.9) == 0.0
+
+
+@pytest.mark.parametrize("begin", [0.6, 0.65, 0.7, 0.75])
+def test_a_rate_of_few_windows_is_not_judged_by_whether_one_more_fits_in(begin):
+    """A window every fifth of a second, of 150 tuples: 750 a second, wherever a phase of 0.45 s begins."""
+    at, tuples = 0.5 + 0.2 * np.arange(20), 150.0 * np.arange(20)
+    assert measure._throughput(at, tuples, 0.0, begin, begin + 0.45) == pytest.approx(750)
+    assert measure._throughput(at, tuples + 375, 0.0, 0.0, 0.6) == pytest.approx(750)  # from the start
+
+
+def test_a_warm_up_waits_for_the_first_window(monkeypatch):
+    workload, setup, slept = Workload("SC", inputs=2, tuples=20_000), Setup(PAPER["K-OI"], "mq"), []
+    before = workload.tuples_before(np.array([30.0]))[0]
+    assert before == pytest.approx(30 * 250, rel=0.1)
+    assert setup.first_window_s(workload, 1_000.0) == pytest.approx(before / 1_000)
+    assert setup.first_window_s(workload, None) == 0.0
+    monkeypatch.setattr(measure.time, "sleep", slept.append)
+    for rate in (None, 1e6, 1.0):
+        measure.measure(setup, workload, rate, Phases(0.25, 0.5, 0.25))
+    assert slept[::3] == [0.25, 0.25 + before / 1e6, 0.25 + measure.LONGER]
+
+
+def test_inputs_run_ahead_of_each_other_by_the_same_time_whatever_their_number(monkeypatch):
+    held = []
+    monkeypatch.setattr(measure, "Operator", lambda *arguments: held.append(arguments[4]))
+    for inputs in (1, 4, 8, 16, 20):
+        Setup(PAPER["k-OI"], "mq").operator(Workload("EC", inputs, 1_000))
+    assert held == [1 << 14, 1 << 14, 1 << 13, 1 << 12, BATCH_ROWS_MAX]
+
+
+def test_batches_that_take_longer_than_the_phase_are_counted_from_the_start():
+    looks = [measure._Moment(at, tuples, seconds, {}) for at, tuples, seconds in ((1, 10, 1.0), (2, 10, 1.0))]
+    assert measure._input_us(*looks) == 1e5
+    assert measure._input_us(measure._Moment(1, 0, 0.0, {}), measure._Moment(2, 0, 0.0, {})) is None
+    assert measure._input_us(looks[0], measure._Moment(2, 20, 1.5, {})) == 5e4
 
 
 def test_throughput_is_in_tuples_however_uneven_they_are_in_time(tmp_path):
