@@ -390,6 +390,24 @@ def test_rates_fall_if_even_the_first_is_too_much(measured, monkeypatch):
     assert entry["sustained"]["rate"] == 6_250.0
 
 
+def test_rates_do_not_fall_below_the_least(measured, monkeypatch):
+    """A rate at which even that much is too much is tried once."""
+    monkeypatch.setattr(experiments, "measure", lambda *a: replace(measure_nothing, rate=a[2]))
+    measure_nothing = Point(None, 0.0, False, 0, None, None, None, None)
+    evaluation = Evaluation(replace(PLAN, queries=("k-OI",), designs=("mq", "wiml"), inputs=(2,)))
+    evaluation.run()
+    for entry in evaluation.results["designs"]:
+        assert [p["rate"] for p in entry["rates"]] == [experiments.RATE_MIN]
+        assert "ratio" not in entry  # nothing came out of mq
+
+
+def test_a_round_without_a_baseline_has_no_ratio():
+    points = [Point(None, rate, False, 1, None, None, None, None) for rate in (4.0, 6.0, 8.0)]
+    base = [replace(points[0], throughput=rate) for rate in (2.0, 0.0, 2.0)]
+    assert experiments._ratios(points, base) == [2.0, 4.0]
+    assert experiments._ratios(points, []) == []
+
+
 def test_threads_and_levels(measured, monkeypatch):
     monkeypatch.setattr(Plan, "level_cells", lambda _plan: [("k-OI", "wiml")])
     evaluation = Evaluation(PLAN)
