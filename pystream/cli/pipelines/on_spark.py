@@ -70,8 +70,7 @@ def _prepared(pipeline: Pipeline, spark: SparkSession, raw: RawFiles) -> Prepare
     from pystream.spark.data.raw_frames import raw_frame  # noqa: PLC0415
 
     rules = pipeline.rules
-    parquet = {file.format for file in raw.files} == {"parquet"}
-    frame = spark.read.parquet(*(str(file.path) for file in raw.files)) if parquet else raw_frame(spark, raw)
+    frame = raw_frame(spark, raw)
     by = (rules.ts, rules.stream, rules.streams, rules.format, rules.require)
     return prepare(frame, *by, unit=rules.unit, tz=rules.tz)
 
