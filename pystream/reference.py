@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pystream._exact import number
+from pystream._multisets import MULTISETS, multiset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +58,8 @@ def _apply(function: Any, rows: list[Row]) -> Any:
         return len(rows)
     rows = [r for r in rows if None not in [r[c] for c in function.columns]]
     values = [r[function.column] for r in rows]
+    if function.function in MULTISETS:
+        return multiset(function.function, dict(function.options), values, _order)
     if not values:
         return None
     if function.function in ("sum", "avg", "var", "std"):
