@@ -514,6 +514,20 @@ void ps_exact_moments_free(ps_exact_moments *m);
 void ps_exact_deviations(const ps_exact_moments *const *states, int64_t n, int32_t integers, int64_t ddof, int32_t root,
                          double *out);
 
+/* Words with counts, for tests (multiset.h). A count that is removed, or a set that is subtracted, is in the set; ranks are
+   below the sum of all counts. words writes all of them in ascending order. */
+typedef struct ps_multiset ps_multiset;
+ps_multiset *ps_multiset_new(void);
+ps_code ps_multiset_add(ps_multiset *m, uint64_t word, int64_t count);
+void ps_multiset_remove(ps_multiset *m, uint64_t word, int64_t count);
+ps_code ps_multiset_plus(ps_multiset *m, const ps_multiset *other);
+void ps_multiset_minus(ps_multiset *m, const ps_multiset *other);
+void ps_multiset_select(const ps_multiset *m, int64_t rank, uint64_t *word);
+void ps_multiset_words(const ps_multiset *m, uint64_t *word, int64_t *count);
+int64_t ps_multiset_distinct(const ps_multiset *m);
+int64_t ps_multiset_held(const ps_multiset *m);
+void ps_multiset_free(ps_multiset *m);
+
 typedef struct ps_exact_pairs ps_exact_pairs;
 ps_exact_pairs *ps_exact_pairs_new(void);
 ps_code ps_exact_pairs_add_all(ps_exact_pairs *p, const double *x, const double *y, int64_t n);

@@ -50,7 +50,7 @@ def _quantile(values: list[Any], q: float, interpolation: str) -> Any:
 def _mean(start: Any, end: Any) -> float:
     if not isinstance(start, float):
         return float(start + end) / 2
-    return (start + end) / 2 if not math.isinf(start + end) else start / 2 + end / 2
+    return float(start / 2 + end / 2) if math.isinf(start + end) else float(start + end) / 2
 
 
 def _between(start: Any, end: Any, rest: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -78,7 +79,7 @@ def approx_quantile(column: str, q: float, error: float = 0.01, where: pc.Expres
     >>> ps.aggregate(query, [{"ts": list(range(1000)), "ms": list(range(1000))}]).to_pylist()
     [{'ts': 0, 'p95': 948.0}]
     """
-    if not isinstance(error, Real) or isinstance(error, bool):
+    if not _is(Real, error):
         raise TypeError(f"approx_quantile(error=...) takes a number, not {error!r}")
     if not ERROR_LEAST <= error < 1:
         raise ValueError(f"approx_quantile(error=...) takes a number from {ERROR_LEAST} to below 1, not {error}")
@@ -123,14 +124,14 @@ def histogram(column: str, edges: Sequence[float], where: pc.Expression | None =
     numbers = tuple(_edge(edge) for edge in edges)
     if not 1 <= len(numbers) <= EDGES_MAX:
         raise ValueError(f"histogram(edges=...) takes between 1 and {EDGES_MAX} edges, not {len(numbers)}")
-    for one, other in zip(numbers, numbers[1:], strict=False):
+    for one, other in pairwise(numbers):
         if not one < other:
             raise ValueError(f"histogram(edges=...) takes ascending edges: {other} comes after {one}")
     return replace(of_column("histogram", column, where), options=(("edges", numbers),))
 
 
 def _share(function: str, q: Any) -> float:
-    if not isinstance(q, Real) or isinstance(q, bool):
+    if not _is(Real, q):
         raise TypeError(f"{function}(q=...) takes a number, not {q!r}")
     if not 0 <= q <= 1:
         raise ValueError(f"{function}(q=...) takes a number from 0 to 1, not {q}")
@@ -138,17 +139,22 @@ def _share(function: str, q: Any) -> float:
 
 
 def _best(function: str, column: str, k: int, where: pc.Expression | None) -> Aggregate:
-    if not isinstance(k, Integral) or isinstance(k, bool):
+    if not _is(Integral, k):
         raise TypeError(f"{function}(k=...) takes an integer, not {k!r}")
     if not 1 <= k <= K_MAX:
         raise ValueError(f"{function}(k=...) takes a number between 1 and {K_MAX}, not {k}")
     return replace(of_column(function, column, where), options=(("k", int(k)),))
 
 
+def _is(kind: type, value: Any) -> bool:
+    """Whether the value is such a number."""
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
 def _edge(edge: Any) -> int | float:
-    if not isinstance(edge, Real) or isinstance(edge, bool):
+    if not _is(Real, edge):
         raise TypeError(f"histogram(edges=...) takes numbers, not {edge!r}")
-    if isinstance(edge, Integral):
+    if _is(Integral, edge):
         return int(edge)
     if not math.isfinite(edge):
         raise ValueError(f"histogram(edges=...) takes finite numbers, not {edge}")

@@ -291,3 +291,40 @@ void multiset_select(const multiset *m, int64_t rank, uint64_t word[2]) {
     word[1] = m->block[r + 1].first;
   }
 }
+
+/* ---- for tests ---- */
+
+ps_multiset *ps_multiset_new(void) { return memory_new(sizeof(ps_multiset)); }
+
+ps_code ps_multiset_add(ps_multiset *m, uint64_t word, int64_t count) {
+  return multiset_insert(m, word, count) ? PS_OK : PS_NO_MEMORY;
+}
+
+void ps_multiset_remove(ps_multiset *m, uint64_t word, int64_t count) { multiset_remove(m, word, count); }
+
+ps_code ps_multiset_plus(ps_multiset *m, const ps_multiset *other) {
+  return multiset_plus(m, other) ? PS_OK : PS_NO_MEMORY;
+}
+
+void ps_multiset_minus(ps_multiset *m, const ps_multiset *other) { multiset_minus(m, other); }
+
+void ps_multiset_select(const ps_multiset *m, int64_t rank, uint64_t *word) { multiset_select(m, rank, word); }
+
+void ps_multiset_words(const ps_multiset *m, uint64_t *word, int64_t *count) {
+  for (int32_t r = 0; r < multiset_runs(m); r++) {
+    multiset_run run = multiset_run_at(m, r);
+    for (int64_t i = 0; i < run.n; i++) {
+      *word++ = run.at[i].word;
+      *count++ = run.at[i].count;
+    }
+  }
+}
+
+int64_t ps_multiset_distinct(const ps_multiset *m) { return m->distinct; }
+
+int64_t ps_multiset_held(const ps_multiset *m) { return m->held; }
+
+void ps_multiset_free(ps_multiset *m) {
+  if (m) multiset_clear(m);
+  memory_free(m);
+}

@@ -8,7 +8,7 @@
  * A word is found by two binary searches and inserted by moving at most one block; a rank is found by adding up the
  * counts of blocks, then those within one. A full block splits in halves; a word above all others in a full last block
  * begins a new one, so ascending words leave full blocks. Two neighbours that fit into half a block become one, so
- * memory is bounded by the words held.
+ * memory is bounded by the words held, but for the list of blocks, which only grows until the set is empty.
  *
  * Zero bytes are an empty set, and an empty set is zero bytes. For one thread. A call that runs out of memory leaves the
  * set as it was.
@@ -34,7 +34,9 @@ typedef struct {
   int32_t n, capacity;
 } multiset_block;
 
-typedef struct {
+typedef struct ps_multiset multiset;
+
+struct ps_multiset {
   int64_t values;   /* the sum of all counts */
   int64_t distinct; /* words */
   int64_t held;     /* bytes allocated */
@@ -44,7 +46,7 @@ typedef struct {
     counted_word own[MULTISET_OWN];
     multiset_block *block;
   };
-} multiset;
+};
 
 _Static_assert(sizeof(multiset) == 64, "a cache line");
 

@@ -413,7 +413,11 @@ def _lists(array: pa.Array, type: pa.ListType, *, safe: bool) -> pa.Array:
     first = int.from_bytes(array.buffers()[1][8 * array.offset :][:8].to_pybytes(), "little") if len(array) else 0
     data = array.buffers()[2]
     values = pa.Array.from_buffers(
-        wire_type(type.value_type), ends[-1].as_py(), [None, data if data is not None else pa.py_buffer(b"")],
+        wire_type(type.value_type),
+        ends[-1].as_py(),
+        [None, data if data is not None else pa.py_buffer(b"")],
         offset=first // _VALUE_BYTES,
     )
-    return pa.ListArray.from_arrays(ends, from_wire(values, type.value_type, safe=safe), type=type, mask=array.is_null())
+    return pa.ListArray.from_arrays(
+        ends, from_wire(values, type.value_type, safe=safe), type=type, mask=array.is_null()
+    )

@@ -66,4 +66,4 @@ def _float_word(edge: float) -> int:
     if value < edge:  # an integer between two doubles
         value = math.nextafter(value, math.inf)
     (bits,) = struct.unpack("<Q", struct.pack("<d", value or -0.0))  # both zeros reach an edge of 0
-    return bits ^ _SIGN if not bits & _SIGN else bits ^ (2**64 - 1)
+    return int(bits) ^ (2**64 - 1 if bits & _SIGN else _SIGN)
