@@ -17,9 +17,9 @@
 
 #include "base/base.h"
 
-#define MULTISET_OWN 2               /* the words of most keys in most slices; the struct is a cache line then */
-#define MULTISET_FIRST SIZED(8, 3)   /* words of the first array */
-#define MULTISET_BLOCK SIZED(128, 4) /* words: 2 KB, moved in the time of a cache miss */
+#define MULTISET_OWN 4               /* the values of most keys in most slices: no allocation */
+#define MULTISET_FIRST SIZED(8, 5)   /* words of the first array */
+#define MULTISET_BLOCK SIZED(128, 6) /* words: 2 KB, moved in the time of a cache miss */
 #define MULTISET_SPARSE (MULTISET_BLOCK / 2)
 
 typedef struct {
@@ -48,7 +48,7 @@ struct ps_multiset {
   };
 };
 
-_Static_assert(sizeof(multiset) == 64, "a cache line");
+_Static_assert(sizeof(multiset) == 96, "the header says what is in it");
 
 void multiset_clear(multiset *m);
 
