@@ -76,4 +76,6 @@ def test_one_of_them_runs_from_a_pipe():
 
 
 def test_another_name():
-    assert "there is no recipe 'mean'; there are four_threads, live_socket" in invoke("mean", exit_code=2).stderr
+    assert (
+        "there is no recipe 'mean'; there are deviation, distinct, four_threads" in invoke("mean", exit_code=2).stderr
+    )
