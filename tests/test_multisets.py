@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import bits
 from test_snapshot import changed
@@ -170,7 +170,17 @@ def test_quantiles_of_integers_are_numpys(values, q, method):
     assert isinstance(got, int) == (method in ("lower", "higher", "nearest"))
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_many_quantiles_are_numpys(method):
+    rng = np.random.default_rng(8)
+    values, each = rng.normal(0, 1, 101), rng.random(60)
+    query = ps.Query(ps.Window(10), None, {str(q): ps.quantile("x", q, method) for q in each})
+    (row,) = ps.aggregate(query, [table_of(list(values), FLOATS)]).to_pylist()
+    assert row == {"ts": 0} | {str(q): np.quantile(values, q, method=method) for q in each}
+
+
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=9))
+@example([1e308, 1.7e308])
 def test_the_median_is_rounded_once(values):
     ordered = sorted(map(Fraction, values))
     n = len(ordered)
@@ -224,10 +234,10 @@ def test_no_values():
 def test_many_values_of_few_keys(design, nothing_left):
     """Sets of several blocks, which slide, and which are combined where several threads add."""
     rng, inputs = np.random.default_rng(5), []
-    for _ in range(2):
-        x = rng.choice([1, 10, 1000]) * rng.normal(0, 1, 1500)
-        x[rng.random(1500) < 0.3] = 7.0
-        inputs.append(pa.table({"ts": np.sort(rng.integers(0, 40, 1500)), "k": rng.integers(0, 2, 1500), "x": x}))
+    for scale in (40, 1000):
+        x = scale * rng.normal(0, 1, 3000)
+        x[rng.random(3000) < 0.3] = 7.0
+        inputs.append(pa.table({"ts": np.sort(rng.integers(0, 40, 3000)), "k": rng.integers(0, 2, 3000), "x": x}))
     functions = {"u": ps.n_unique("x"), "q": ps.quantile("x", 0.9), "a": ps.approx_quantile("x", 0.9)}
     functions |= {"t": ps.top_k("x", 200), "h": ps.histogram("x", list(range(-90, 90)))}
     query = ps.Query(ps.Window(20, 4), "k", functions)
@@ -403,6 +413,16 @@ def test_a_fold_counts_its_sets():
     assert fold._handle.bytes > 4000 * 16
     list(fold.finish())
     assert fold._handle.bytes == 0
+
+
+def test_sets_that_are_gone_do_not_count():
+    table = pa.table({"ts": np.arange(4000) // 1000, "x": np.random.default_rng(3).normal(0, 1, 4000)})
+    asked = ps.Query(ps.Window(2), None, {"u": ps.n_unique("x")})
+    whole = Combine(asked, table.schema)
+    whole.add(folded(asked, table))
+    before = whole._handle.bytes
+    assert sum(windows.num_rows for windows in whole.advance(4)) == 2
+    assert whole._handle.bytes < before - 4000 * 16
 
 
 @pytest.mark.parametrize("other", [ps.quantile("x", 0.4), ps.quantile("x", 0.5, "lower")])
