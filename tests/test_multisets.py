@@ -94,6 +94,7 @@ def test_equals_a_counter(steps):
         check(one, +model)
 
 
+@pytest.mark.usual_sizes
 @pytest.mark.parametrize("order", ["ascending", "descending", "random"])
 def test_many_words(order):
     rng = np.random.default_rng(3)
@@ -129,7 +130,7 @@ def test_a_sum_that_runs_out_of_memory_changes_nothing(to, failing_memory):
     small, model = filled(list(range(0, 3 * to, 3)))
     words = [*range(5), *range(100, 1100)]
     large, _ = filled(words)
-    for after in range(1, 40):
+    for after in range(1, 4000):
         failing_memory(after)
         code = small.plus(large)
         failing_memory(0)
@@ -460,5 +461,5 @@ def test_a_key_that_is_gone_holds_nothing(nothing_left):
         rows, left = op.poll(), _native.memory_live() - before
         op.close(0)
         assert sum(batch.num_rows for batch in rows) == 201
-        assert left < 200
+        assert left < 400  # of 600
         assert not any(batch.num_rows for batch in op)
