@@ -15,7 +15,7 @@
    W-Hive. Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 19 /* raised with every change of a declaration; pystream/_native refuses another number */
+#define PS_ABI 20 /* raised with every change of a declaration; pystream/_native refuses another number */
 
 typedef enum {
   PS_OK = 0,
@@ -64,6 +64,12 @@ typedef enum {
   PS_STD,
   PS_ARG_MIN,
   PS_ARG_MAX,
+  PS_N_UNIQUE,
+  PS_QUANTILE,
+  PS_APPROX_QUANTILE,
+  PS_TOP_K,
+  PS_BOTTOM_K,
+  PS_HISTOGRAM,
   PS_UDF,
   PS_NATIVE,
   PS_FUNCTIONS
@@ -109,6 +115,20 @@ typedef struct {
   ps_native_combine combine;
 } ps_native;
 
+/* What a quantile is whose place q * (n - 1) is between two values. PS_MIDDLE: of median, their mean, rounded once. */
+typedef enum { PS_LINEAR, PS_LOWER, PS_HIGHER, PS_NEAREST, PS_MIDPOINT, PS_MIDDLE } ps_choice;
+
+/* What functions over multisets take besides the column (aggregates/sets.h). */
+typedef struct {
+  double q;             /* quantiles: from 0 to 1 */
+  ps_choice choice;     /* PS_QUANTILE */
+  int32_t bits;         /* PS_APPROX_QUANTILE: the buckets of a power of two are 2^bits, bits from 0 to 51 */
+  int64_t k;            /* PS_TOP_K, PS_BOTTOM_K: values, at least 1 */
+  int32_t bins;         /* PS_HISTOGRAM: above `edges` */
+  int32_t edges;        /* those that values of the column reach */
+  const uint64_t *edge; /* as words in the order of values (value.h), ascending */
+} ps_set;
+
 /* One aggregate of the query. Columns are numbered as in ps_query.column_types; -1: none. */
 typedef struct {
   ps_function function;
@@ -117,6 +137,7 @@ typedef struct {
   const ps_native *native; /* PS_NATIVE only; column is 0 then */
   int32_t by;              /* a second column, of fixed width, for functions that take two; 0: none */
   int32_t parameter;       /* what else the function takes: var, std: ddof */
+  const ps_set *set;       /* functions over multisets only */
 } ps_aggregate;
 
 /* Column 0 of every batch is the timestamp (PS_I64, no nulls), columns 1..keys are the key, the others are values and
@@ -407,16 +428,17 @@ typedef struct ps_fold ps_fold;
 
 /* What is wrong with a partial: ps_fault.code, with its row and aggregate (-1: none). */
 typedef enum {
-  PS_BAD_SLICE,  /* no slice of a window begins there */
-  PS_BAD_LATE,   /* the slice is in a window that was emitted */
-  PS_BAD_ROWS,   /* below 1, or too many */
-  PS_BAD_COUNT,  /* below 0, or more than there are rows */
-  PS_BAD_SUM,    /* not the bytes of a sum, or a sum impossible for its number of values */
-  PS_BAD_VALUE,  /* no value of its column: out of range, not UTF-8, or of another length */
-  PS_BAD_BY,     /* a value without one of the second column, or one out of its range */
-  PS_BAD_PLACE,  /* a value without timestamp, stream and position, or a timestamp outside the slice */
-  PS_BAD_PACK,   /* not what packing produces, or of other keys */
-  PS_BAD_MOMENTS /* var, std: not the bytes of moments, or impossible for their number of values */
+  PS_BAD_SLICE,   /* no slice of a window begins there */
+  PS_BAD_LATE,    /* the slice is in a window that was emitted */
+  PS_BAD_ROWS,    /* below 1, or too many */
+  PS_BAD_COUNT,   /* below 0, or more than there are rows */
+  PS_BAD_SUM,     /* not the bytes of a sum, or a sum impossible for its number of values */
+  PS_BAD_VALUE,   /* no value of its column: out of range, not UTF-8, or of another length */
+  PS_BAD_BY,      /* a value without one of the second column, or one out of its range */
+  PS_BAD_PLACE,   /* a value without timestamp, stream and position, or a timestamp outside the slice */
+  PS_BAD_PACK,    /* not what packing produces, or of other keys */
+  PS_BAD_MOMENTS, /* var, std: not the bytes of moments, or impossible for their number of values */
+  PS_BAD_SET      /* functions over multisets: not the bytes of a set of so many values of the column */
 } ps_partial_fault;
 
 /* The query has no PS_UDF and no PS_NATIVE. `stream` and `position` are PS_I64 columns without nulls, or -1. Windows
@@ -491,6 +513,20 @@ void ps_exact_moments_free(ps_exact_moments *m);
 /* Variances or deviations of n states with more values than ddof, in blocks (exact_deviations.h). */
 void ps_exact_deviations(const ps_exact_moments *const *states, int64_t n, int32_t integers, int64_t ddof, int32_t root,
                          double *out);
+
+/* Words with counts, for tests (multiset.h). A count that is removed, or a set that is subtracted, is in the set; ranks are
+   below the sum of all counts. words writes all of them in ascending order. */
+typedef struct ps_multiset ps_multiset;
+ps_multiset *ps_multiset_new(void);
+ps_code ps_multiset_add(ps_multiset *m, uint64_t word, int64_t count);
+void ps_multiset_remove(ps_multiset *m, uint64_t word, int64_t count);
+ps_code ps_multiset_plus(ps_multiset *m, const ps_multiset *other);
+void ps_multiset_minus(ps_multiset *m, const ps_multiset *other);
+void ps_multiset_select(const ps_multiset *m, int64_t rank, uint64_t *word);
+void ps_multiset_words(const ps_multiset *m, uint64_t *word, int64_t *count);
+int64_t ps_multiset_distinct(const ps_multiset *m);
+int64_t ps_multiset_held(const ps_multiset *m);
+void ps_multiset_free(ps_multiset *m);
 
 typedef struct ps_exact_pairs ps_exact_pairs;
 ps_exact_pairs *ps_exact_pairs_new(void);

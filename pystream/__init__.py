@@ -33,6 +33,7 @@ Where to go on:
 
     Query, Window         what is asked
     count sum avg mean var std min max arg_min arg_max first last any all
+    n_unique median quantile approx_quantile top_k bottom_k histogram
                           the functions; all take `where=`, a pyarrow compute expression
     udf, native_udf       functions of your own, in Python or compiled
     aggregate             whole inputs in, a table out
@@ -89,6 +90,15 @@ if TYPE_CHECKING:
     )
     from pystream.operator import Operator
     from pystream.query import Query, Window
+    from pystream.set_functions import (
+        approx_quantile,
+        bottom_k,
+        histogram,
+        median,
+        n_unique,
+        quantile,
+        top_k,
+    )
     from pystream.t_gate import TGate
     from pystream.w_hive import WHive
 
@@ -122,24 +132,34 @@ __all__ = [
     "aggregate",
     "all",
     "any",
+    "approx_quantile",
     "arg_max",
     "arg_min",
     "avg",
+    "bottom_k",
     "count",
     "first",
+    "histogram",
     "last",
     "max",
     "mean",
+    "median",
     "min",
+    "n_unique",
     "native_udf",
+    "quantile",
     "std",
     "sum",
+    "top_k",
     "udf",
     "var",
 ]
 
 #: Where the public names are, those that load fastest first.
-_HOMES = ("errors", "functions", "query", "designs", "operator", "aggregation", "_engine.stall", "t_gate", "w_hive")
+_HOMES = (
+    *("errors", "functions", "set_functions", "query", "designs"),
+    *("operator", "aggregation", "_engine.stall", "t_gate", "w_hive"),
+)
 
 
 def __getattr__(name: str) -> Any:

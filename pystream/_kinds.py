@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 def _sum_type(column: pa.DataType) -> pa.DataType:
@@ -19,33 +19,43 @@ def _sum_type(column: pa.DataType) -> pa.DataType:
 class Kind:
     """A window function.
 
-    takes    what its column holds; "user": whatever the user's code takes
+    takes    what its column holds; "fixed": anything of fixed width; "user": whatever the user's code takes
     result   the type of its results: fixed, or by the type of its column; None: that of its column
     partial  the columns of a partial besides the number of rows (csrc/partials/fold_export.c)
     code     its name in csrc/pystream.h without `PS_`; by default its own in capitals
     ordered  it depends on the order of tuples: it needs a design that keeps it, or one that keeps places
     by       it takes a second column, of fixed width
+    asks     what else must be said, by name: see set_functions.py
+    lists    it gives lists of such results
     """
 
-    takes: Literal["nothing", "numbers", "booleans", "anything", "user"]
+    takes: Literal["nothing", "numbers", "booleans", "fixed", "anything", "user"]
     result: pa.DataType | Callable[[pa.DataType], pa.DataType] | None = None
     partial: tuple[str, ...] = ()
     ordered: bool = False
     code: str = ""
     by: bool = False
+    asks: tuple[str, ...] = ()
+    lists: bool = False
 
     @property
     def fixed_result(self) -> pa.DataType | None:
         """The type of its results, if that does not depend on the column."""
         return self.result if isinstance(self.result, pa.DataType) else None
 
-    def result_type(self, column: pa.DataType, stored: pa.DataType) -> pa.DataType:
+    def result_type(
+        self, column: pa.DataType, stored: pa.DataType, options: Sequence[tuple[str, Any]] = ()
+    ) -> pa.DataType:
         """The type of its results over a column of this type, whose values C gets as `stored`."""
-        if self.result is None:
-            return column
+        if self.result is None or dict(options).get("interpolation") in PICKS:
+            return pa.list_(column) if self.lists else column
         return self.result if isinstance(self.result, pa.DataType) else self.result(stored)
 
 
+#: Quantiles that are one of the values, so of the column's type.
+PICKS = ("lower", "higher", "nearest")
+
+_SET = ("n", "set")
 _PLACED = ("value", "ts", "stream", "position")
 _RANKED = ("value", "by", "ts", "stream", "position")
 
@@ -62,6 +72,13 @@ KINDS = {
     "last": Kind("anything", partial=_PLACED, ordered=True),
     "arg_min": Kind("anything", partial=_RANKED, ordered=True, by=True),
     "arg_max": Kind("anything", partial=_RANKED, ordered=True, by=True),
+    "n_unique": Kind("fixed", pa.int64(), _SET),
+    "median": Kind("numbers", pa.float64(), _SET, code="QUANTILE"),
+    "quantile": Kind("numbers", pa.float64(), _SET, asks=("q",)),
+    "approx_quantile": Kind("numbers", pa.float64(), _SET, asks=("q",)),
+    "top_k": Kind("fixed", partial=_SET, asks=("k",), lists=True),
+    "bottom_k": Kind("fixed", partial=_SET, asks=("k",), lists=True),
+    "histogram": Kind("numbers", pa.list_(pa.int64()), _SET, asks=("edges",)),
     "any": Kind("booleans", partial=("value",), code="MAX"),
     "all": Kind("booleans", partial=("value",), code="MIN"),
     "udf": Kind("user", ordered=True),
@@ -72,6 +89,9 @@ KINDS = {
 ORDERED = tuple(name for name, kind in KINDS.items() if kind.ordered)
 USER = tuple(name for name, kind in KINDS.items() if kind.takes == "user")
 
-#: Functions of one column, and of two.
-OF_COLUMN = tuple(name for name, kind in KINDS.items() if kind.takes not in ("nothing", "user") and not kind.by)
+#: Functions of one column, those that ask for more than that, and functions of two columns.
+OF_COLUMN = tuple(
+    name for name, kind in KINDS.items() if kind.takes not in ("nothing", "user") and not (kind.by or kind.asks)
+)
+OF_MORE = tuple(name for name, kind in KINDS.items() if kind.asks)
 OF_TWO = tuple(name for name, kind in KINDS.items() if kind.by)

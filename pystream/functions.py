@@ -53,6 +53,7 @@ class Aggregate:
     native: Native | None = None
     by: str | None = None  # a second column
     parameter: int = 0
+    options: tuple[tuple[str, Any], ...] = ()  # of functions over multisets, by name
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -63,18 +64,22 @@ class Aggregate:
         if not isinstance(other, Aggregate):
             return NotImplemented
         return self is other or (
-            (self.function, self.column, self.factory, self.type, self.native, self.by, self.parameter)
-            == (other.function, other.column, other.factory, other.type, other.native, other.by, other.parameter)
+            (self.function, self.column, self.factory, self.type, self.native, self.by, self.parameter, self.options)
+            == (
+                *(other.function, other.column, other.factory, other.type),
+                *(other.native, other.by, other.parameter, other.options),
+            )
             and _same(self.where, other.where)
         )
 
     def __hash__(self) -> int:
         # Without what has no hash that goes with its equality: expressions, and whatever a factory may be.
-        return hash((self.function, self.column, self.native, self.by, self.parameter))
+        return hash((self.function, self.column, self.native, self.by, self.parameter, self.options))
 
     def __repr__(self) -> str:
         parts = [*self.columns]
         parts += [f"ddof={self.parameter}"] if self.function in ("var", "std") and self.parameter != 1 else []
+        parts += [f"{name}={value!r}" for name, value in self.options] if self.function != "median" else []
         parts += [f"where={self.where}"] if self.where is not None else []
         parts += [getattr(self.factory, "__name__", repr(self.factory))] if self.factory else []
         return f"{self.function}({', '.join(parts)})"
@@ -87,7 +92,8 @@ def _same(one: pc.Expression | None, other: pc.Expression | None) -> bool:
     return one is other or bool(one.equals(other))
 
 
-def _of_column(function: str, column: str, where: pc.Expression | None, name: str = "") -> Aggregate:
+def of_column(function: str, column: str, where: pc.Expression | None, name: str = "") -> Aggregate:
+    """An aggregate of one column."""
     name = name or function
     if not isinstance(column, str):
         raise TypeError(f"{name}() takes the name of a column, a str, not {type(column).__name__}")
@@ -97,7 +103,7 @@ def _of_column(function: str, column: str, where: pc.Expression | None, name: st
 def _of_two(function: str, column: str, by: str, where: pc.Expression | None) -> Aggregate:
     if not isinstance(by, str):
         raise TypeError(f"{function}() takes the names of two columns: by must be a str, not {type(by).__name__}")
-    return replace(_of_column(function, column, where), by=by)
+    return replace(of_column(function, column, where), by=by)
 
 
 def _expression(function: str, where: Any) -> pc.Expression | None:
@@ -134,7 +140,7 @@ def sum(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.aggregate(query, [{"ts": [0, 1, 2], "cons": [1e100, 1.0, -1e100]}]).to_pylist()
     [{'ts': 0, 'total': 1.0}]
     """
-    return _of_column("sum", column, where)
+    return of_column("sum", column, where)
 
 
 def avg(column: str, where: pc.Expression | None = None) -> Aggregate:
@@ -144,7 +150,7 @@ def avg(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.aggregate(query, [{"ts": [0, 1, 2], "cons": [1, None, 2]}]).to_pylist()
     [{'ts': 0, 'mean': 1.5}]
     """
-    return _of_column("avg", column, where)
+    return of_column("avg", column, where)
 
 
 def mean(column: str, where: pc.Expression | None = None) -> Aggregate:
@@ -153,7 +159,7 @@ def mean(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.mean("cons") == ps.avg("cons")
     True
     """
-    return _of_column("avg", column, where, "mean")
+    return of_column("avg", column, where, "mean")
 
 
 def var(column: str, ddof: int = 1, where: pc.Expression | None = None) -> Aggregate:
@@ -185,7 +191,7 @@ def _moment(function: str, column: str, ddof: int, where: pc.Expression | None) 
         raise TypeError(f"{function}(ddof=...) takes an integer, not {ddof!r}{hint}")
     if not 0 <= ddof <= DDOF_MAX:
         raise ValueError(f"{function}(ddof=...) takes a number between 0 and {DDOF_MAX}, not {ddof}")
-    return replace(_of_column(function, column, where), parameter=ddof)
+    return replace(of_column(function, column, where), parameter=ddof)
 
 
 def min(column: str, where: pc.Expression | None = None) -> Aggregate:
@@ -195,7 +201,7 @@ def min(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.aggregate(query, [{"ts": [0, 1, 2], "cons": [7, None, 5]}]).to_pylist()
     [{'ts': 0, 'low': 5}]
     """
-    return _of_column("min", column, where)
+    return of_column("min", column, where)
 
 
 def max(column: str, where: pc.Expression | None = None) -> Aggregate:
@@ -205,7 +211,7 @@ def max(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.aggregate(query, [{"ts": [0, 1, 2], "name": ["a", "Z", "b"]}]).to_pylist()
     [{'ts': 0, 'high': 'b'}]
     """
-    return _of_column("max", column, where)
+    return of_column("max", column, where)
 
 
 def first(column: str, where: pc.Expression | None = None) -> Aggregate:
@@ -215,7 +221,7 @@ def first(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.aggregate(query, [{"ts": [4], "name": ["a"]}, {"ts": [3, 4], "name": [None, "b"]}]).to_pylist()
     [{'ts': 0, 'first': 'a'}]
     """
-    return _of_column("first", column, where)
+    return of_column("first", column, where)
 
 
 def last(column: str, where: pc.Expression | None = None) -> Aggregate:
@@ -225,7 +231,7 @@ def last(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.aggregate(query, [{"ts": [4], "name": ["a"]}, {"ts": [3, 4], "name": [None, "b"]}]).to_pylist()
     [{'ts': 0, 'last': 'b'}]
     """
-    return _of_column("last", column, where)
+    return of_column("last", column, where)
 
 
 def arg_min(column: str, by: str, where: pc.Expression | None = None) -> Aggregate:
@@ -259,7 +265,7 @@ def any(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.aggregate(query, [{"ts": [0, 1], "alarm": [False, True], "ok": [True, None]}]).to_pylist()
     [{'ts': 0, 'alarm': True, 'ok': True}]
     """
-    return _of_column("any", column, where)
+    return of_column("any", column, where)
 
 
 def all(column: str, where: pc.Expression | None = None) -> Aggregate:
@@ -269,7 +275,7 @@ def all(column: str, where: pc.Expression | None = None) -> Aggregate:
     >>> ps.aggregate(query, [{"ts": [0, 1, 12], "ok": [True, None, False]}]).to_pylist()
     [{'ts': 0, 'ok': True}, {'ts': 10, 'ok': False}]
     """
-    return _of_column("all", column, where)
+    return of_column("all", column, where)
 
 
 def udf(factory: Callable[[], UserWindow], type: pa.DataType | None = None) -> Aggregate:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pystream._exact import number
+from pystream._multisets import MULTISETS, multiset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +57,13 @@ def _apply(function: Any, rows: list[Row]) -> Any:
     if function.function == "count":
         return len(rows)
     rows = [r for r in rows if None not in [r[c] for c in function.columns]]
-    values = [r[function.column] for r in rows]
+    return _of_values(function, rows, [r[function.column] for r in rows])
+
+
+def _of_values(function: Any, rows: list[Row], values: list[Any]) -> Any:
+    """One aggregate over rows without nulls, and their values."""
+    if function.function in MULTISETS:
+        return multiset(function.function, dict(function.options), values, _order)
     if not values:
         return None
     if function.function in ("sum", "avg", "var", "std"):

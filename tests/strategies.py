@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pystream as ps
 from pystream import reference
-from pystream._kinds import KINDS, OF_COLUMN, OF_TWO
+from pystream._kinds import KINDS, OF_COLUMN, OF_MORE, OF_TWO
 from pystream.operator import CANNOT, DESIGNS
 
 TYPES = {
@@ -62,9 +62,25 @@ FILTERS = {
 FUNCTIONS = [
     (name, column)
     for column in TYPES
-    for name in (*OF_COLUMN, *OF_TWO)
-    if column in {"numbers": NUMBERS, "booleans": BOOLEANS}.get(KINDS[name].takes, TYPES)
+    for name in (*OF_COLUMN, *OF_MORE, *OF_TWO)
+    if column in {"numbers": NUMBERS, "booleans": BOOLEANS, "fixed": FIXED_WIDTH}.get(KINDS[name].takes, TYPES)
 ]
+
+#: What else functions take.
+Q = st.sampled_from([0.0, 0.25, 0.5, 0.95, 1.0]) | st.floats(0, 1)
+K = st.fixed_dictionaries({"k": st.integers(1, 9)})
+EDGES = st.sampled_from([-(10**400), -1e300, -1000, -2.5, 0, 0.5, 1, 100, 1e15, 2**53 + 1, 2.0**62, 2**64, 1e300])
+MORE = {
+    "var": st.fixed_dictionaries({"ddof": st.integers(0, 2)}),
+    "std": st.fixed_dictionaries({"ddof": st.integers(0, 2)}),
+    "quantile": st.fixed_dictionaries(
+        {"q": Q, "interpolation": st.sampled_from(["linear", "lower", "higher", "nearest", "midpoint"])}
+    ),
+    "approx_quantile": st.fixed_dictionaries({"q": Q, "error": st.sampled_from([0.01, 0.9, 0.25, 1e-6])}),
+    "top_k": K,
+    "bottom_k": K,
+    "histogram": st.fixed_dictionaries({"edges": st.lists(EDGES, min_size=1, unique=True).map(sorted)}),
+}
 
 
 class Collect:
@@ -114,6 +130,8 @@ def bits(value: Any) -> Any:
     """A value that is equal only to the same bits; every NaN counts as the same."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else struct.pack("<d", value)
+    if isinstance(value, list):
+        return [bits(one) for one in value]
     return value
 
 
@@ -150,7 +168,7 @@ def cases(draw: st.DrawFn, most: int = 5, without: tuple[str, ...] = ()) -> Case
     for name, column in draw(st.lists(st.sampled_from(functions), unique=True, max_size=5)):
         by = [draw(st.sampled_from(FIXED_WIDTH))] if KINDS[name].by else []
         where, filters[f"{name}_{column}"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
-        more = {"ddof": draw(st.integers(0, 2))} if name in ("var", "std") else {}
+        more = draw(MORE[name]) if name in MORE else {}
         aggregates[f"{name}_{column}"] = getattr(ps, name)(column, *by, where=where, **more)
     if draw(st.booleans()) or not aggregates:
         where, filters["n"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]

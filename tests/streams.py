@@ -34,6 +34,13 @@ ALL = {
     "arg_max_s": ps.arg_max("s", "f"),
     "var_f": ps.var("f"),
     "std_i": ps.std("i", ddof=0, where=SOME),
+    "unique_f": ps.n_unique("f"),
+    "median_i": ps.median("i", where=SOME),
+    "third_f": ps.quantile("f", 1 / 3, "higher"),
+    "about_f": ps.approx_quantile("f", 0.9),
+    "top_f": ps.top_k("f", 3),
+    "bottom_i": ps.bottom_k("i", 2, where=SOME),
+    "counts_f": ps.histogram("f", [-1000, 0, 1e3]),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from contextlib import suppress
 
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory import with_failing_memory
+from strategies import bits
 from streams import ALL, stream
 from threads import patience, run_together
 
@@ -25,7 +25,7 @@ LEAST = 1024  # keys: fewer are not swept
 def canonical(batches) -> list[tuple]:
     """Rows in which all NaN are equal."""
     rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
-    return [tuple("nan" if isinstance(v, float) and math.isnan(v) else v for v in row) for row in rows]
+    return [tuple(bits(value) for value in row) for row in rows]
 
 
 def passing(rng: np.random.Generator, rows: int, span: int, back: float, nulls: float = 0.0) -> pa.Table:

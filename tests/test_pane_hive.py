@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from strategies import bits
 from streams import ALL, stream
 from threads import patience
 
@@ -27,7 +28,7 @@ def same(query: ps.Query, inputs: list[pa.Table], cut: int = 1 << 16) -> pa.Tabl
 def canonical(table: pa.Table) -> list[tuple]:
     """Rows in which all NaN are equal."""
     rows = zip(*(c.to_pylist() for c in table.columns), strict=True)
-    return [tuple("nan" if isinstance(v, float) and math.isnan(v) else v for v in row) for row in rows]
+    return [tuple(bits(value) for value in row) for row in rows]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,10 @@ def test_it_prints_what_it_says(name, capsys):
 
 
 def test_the_questions_that_people_have_first():
-    assert set(RECIPES) >= {"sliding_mean", "p95", "live_socket", "four_threads", "resume", "to_polars", "spark_job"}
+    assert set(RECIPES) >= {
+        *("sliding_mean", "p95", "distinct", "deviation", "top_three", "live_socket"),
+        *("four_threads", "resume", "to_polars", "spark_job"),
+    }
     assert all(len(source.splitlines()) <= 60 for source in RECIPES.values())
 
 
@@ -73,4 +76,6 @@ def test_one_of_them_runs_from_a_pipe():
 
 
 def test_another_name():
-    assert "there is no recipe 'mean'; there are four_threads, live_socket" in invoke("mean", exit_code=2).stderr
+    assert (
+        "there is no recipe 'mean'; there are deviation, distinct, four_threads" in invoke("mean", exit_code=2).stderr
+    )

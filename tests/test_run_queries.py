@@ -193,7 +193,7 @@ def test_wrong_data(args, message, tmp_path, monkeypatch):
         ("window = 10\nts = 1\n[aggregates]\nn = 'count'", "`ts` is the name of a column, not 1"),
         ("window = 1.5\n[aggregates]\nn = 'count'", "window size must be an integer"),
         ("window = 10\n[aggregates]\nn = 1", '[aggregates] n is text such as "mean:cons", not 1'),
-        ("window = 10\n[aggregates]\nn = 'median:v'", "there is no function 'median'"),
+        ("window = 10\n[aggregates]\nn = 'mode:v'", "there is no function 'mode'"),
     ],
 )
 def test_wrong_toml(toml, message, tmp_path):

@@ -1,6 +1,7 @@
 /* aggregate.c - see aggregate.h. */
 #include "aggregates/aggregate.h"
 
+#include "aggregates/sets.h"
 #include "aggregates/shared_kinds.h"
 #include "aggregates/user_functions.h"
 
@@ -21,11 +22,16 @@ static bool aggregate_init(aggregates *all, const ps_query *query) {
                    .offset = all->state_size,
                    .size = k->state_size,
                    .is_bytes = type_is_bytes(type),
+                   .out_bytes = type_is_bytes(type) || k->lists,
                    .strings = type_is_bytes(type) && query->strings ? query->strings[from->column] : PS_ANY_BYTES};
   if (k == &kernel_native) {
     a->native = native_udf_new(from->native);
     if (!a->native) return false;
     a->size = native_udf_size(a->native);
+  }
+  if (from->set) {
+    a->set = set_new(from->set);
+    if (!a->set) return false;
   }
   all->combines = all->combines && (a->native ? native_udf_combines(a->native) : k->combine != NULL);
   all->reserves = all->reserves || k->reserve;
@@ -48,7 +54,10 @@ bool aggregates_init(aggregates *all, const ps_query *query) {
 }
 
 void aggregates_free(aggregates *all) {
-  for (int32_t i = 0; i < all->n; i++) native_udf_free(all->each[i].native);
+  for (int32_t i = 0; i < all->n; i++) {
+    native_udf_free(all->each[i].native);
+    set_free(all->each[i].set);
+  }
   memory_free(all->each);
 }
 
@@ -72,7 +81,7 @@ bool aggregates_reserve(const aggregates *all, uint8_t *state, const batch *b, i
   for (int32_t i = 0; i < all->n; i++) {
     const aggregate *a = &all->each[i];
     if (!a->kernel->reserve || a->column < 0 || !aggregate_counts(a, b, row)) continue;
-    if (!a->kernel->reserve(state + a->offset, &b->columns[a->column], row)) return false;
+    if (!a->kernel->reserve(a, state + a->offset, &b->columns[a->column], row)) return false;
   }
   return true;
 }

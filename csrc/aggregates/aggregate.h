@@ -20,9 +20,11 @@ struct aggregate {
   int64_t offset;     /* of this aggregate's state in the window's block */
   size_t size;        /* of that state */
   int32_t word;       /* the first of its words in a shared window (shared.h) */
-  bool is_bytes;      /* its output column is a string */
+  bool is_bytes;      /* its column is a string, and so is its output column */
+  bool out_bytes;     /* its output column is a string, or a list (set_results.c) */
   int32_t strings;    /* of the column: see ps_query */
   native_udf *native; /* PS_NATIVE only; owned */
+  ps_set *set;        /* functions over multisets only (sets.h); owned */
 };
 
 typedef struct {

@@ -9,6 +9,7 @@
  *   var, std                    8   n;  1, 1  whether a wide sum follows, and wide squares;  the moments (moments.c)
  *   min, max, first, last       8   the value's bits;  8  n: written as 0 or 1
  *   the same of strings         1   whether there is one;  8  its length, and its bytes
+ *   n_unique, quantile, ...     8   how many values;  8  the length of the set, and its bytes (sets.c)
  *   arg_min, arg_max            as first, last;  8  the bits of the second column's value, 0 if there is none
  *   native udf                  8   the code it failed with, or 0;  the user's bytes
  *   udf                         nothing: the user's objects are kept by Python

@@ -24,7 +24,7 @@ static bool output_init(ps_operator *op, int64_t max_pending) {
   bool *is_bytes = memory_new((size_t)columns * sizeof *is_bytes);
   if (!is_bytes) return false;
   for (int32_t i = 0; i < op->keys; i++) is_bytes[1 + i] = type_is_bytes(op->column_types[1 + i]);
-  for (int32_t i = 0; i < op->functions.n; i++) is_bytes[1 + op->keys + i] = op->functions.each[i].is_bytes;
+  for (int32_t i = 0; i < op->functions.n; i++) is_bytes[1 + op->keys + i] = op->functions.each[i].out_bytes;
   bool ok = sink_init(&op->sink, columns, is_bytes, op->functions.udf >= 0 ? JOURNAL_COLUMNS : 0, max_pending);
   memory_free(is_bytes);
   return ok;

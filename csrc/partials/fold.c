@@ -28,7 +28,7 @@ static bool init_rows(ps_fold *f) {
   bool *is_bytes = memory_new((size_t)columns * sizeof *is_bytes);
   if (!is_bytes) return false;
   for (int32_t i = 1; i <= f->keys; i++) is_bytes[i] = type_is_bytes(f->column_types[i]);
-  for (int32_t i = 0; i < f->functions.n; i++) is_bytes[1 + f->keys + i] = f->functions.each[i].is_bytes;
+  for (int32_t i = 0; i < f->functions.n; i++) is_bytes[1 + f->keys + i] = f->functions.each[i].out_bytes;
   bool ok = out_rows_init(&f->rows, columns, is_bytes);
   memory_free(is_bytes);
   return ok;

@@ -11,6 +11,7 @@
  *                                  the sum itself; of floats the narrow sum, after which the wide one may follow: its
  *                                  limbs and the numbers of NaN, +inf and -inf, 8 bytes each (exact_sum.h)
  *     var, std                     number of values;  the moments as bytes (moments.c)
+ *     n_unique, quantile, ...      number of values;  the set as bytes (sets.c)
  *     min, max                     the value; null: none
  *     first, last                  the value;  ts, stream and position of its row
  *     arg_min, arg_max             the value;  the value of the second column;  ts, stream and position of their row

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
 from pystream import _native
+from pystream._engine.set_options import SetOptions, set_options
 from pystream._engine.time_text import time_text
 from pystream._inputs.column_checks import aligned, checked_column, first_null, is_text, sound, stored, typed
 from pystream._inputs.column_names import missing_column
@@ -56,6 +58,9 @@ _PLAIN = {layout: type for type, layout in reversed(_LAYOUTS.items())} | {
     "BYTES64": pa.large_binary(),
 }
 
+#: Of a value in a list, as C writes it.
+_VALUE_BYTES = 8
+
 #: Types that are turned into another one first, because C does not read them in place.
 _READ_AS = {
     pa.float16(): pa.float32(),
@@ -84,7 +89,9 @@ def _layout(type: pa.DataType) -> str | None:
 
 
 def wire_type(type: pa.DataType) -> pa.DataType:
-    """What C writes for a value of this output type: 64-bit values or byte strings."""
+    """What C writes for a value of this output type: 64-bit values or byte strings, which lists of values are, too."""
+    if pa.types.is_list(type):
+        return pa.large_binary()
     layout = _layout(storage(type)) or "I64"
     if layout.startswith("BYTES"):
         return pa.large_binary()
@@ -134,6 +141,7 @@ class AggregatePlan:
     native_columns: tuple[int, ...] = ()
     by: int = 0  # a second column; 0: none
     parameter: int = 0
+    set: SetOptions | None = None
 
 
 class Plan:
@@ -183,15 +191,18 @@ class Plan:
             -1 if aggregate.column is None else self._index(Column(aggregate.column, self.type_of(aggregate.column)))
         )
         if value >= 0 and not _takes(KINDS[aggregate.function], self.columns[value].type):
+            can = "; only columns of fixed width have one" if KINDS[aggregate.function].takes == "fixed" else ""
             raise SchemaError(
-                f"{name} = {aggregate!r}: column of type {self.columns[value].type} has no {aggregate.function}"
+                f"{name} = {aggregate!r}: column of type {self.columns[value].type} has no {aggregate.function}{can}"
             )
         mask = -1 if aggregate.where is None else self._index(Column(str(aggregate.where), pa.bool_(), aggregate.where))
         if aggregate.native is not None:
             numbers = tuple(self._native_column(column) for column in aggregate.native.columns)
             return AggregatePlan(aggregate.function, -1, mask, aggregate.native, numbers)
         by = 0 if aggregate.by is None else self._second(name, aggregate.by)
-        return AggregatePlan(aggregate.function, value, mask, by=by, parameter=aggregate.parameter)
+        of_set = "set" in KINDS[aggregate.function].partial
+        options = set_options(dict(aggregate.options), self.columns[value].storage) if of_set else None
+        return AggregatePlan(aggregate.function, value, mask, by=by, parameter=aggregate.parameter, set=options)
 
     def _native_column(self, column: str) -> int:
         """The number of a column for a native udf."""
@@ -222,7 +233,7 @@ class Plan:
         if kind.takes == "user":
             return pa.field(name, aggregate.type or pa.null())
         column = pa.null() if aggregate.column is None else self.type_of(aggregate.column)
-        return pa.field(name, kind.result_type(column, storage(column)))
+        return pa.field(name, kind.result_type(column, storage(column), aggregate.options))
 
     def _out_schema(self) -> pa.Schema:
         keys = [pa.field(k, self.type_of(k)) for k in self.query.key]
@@ -350,6 +361,8 @@ def _takes(kind: Kind, type: pa.DataType) -> bool:
     type = storage(type)
     if kind.takes == "booleans":
         return bool(pa.types.is_boolean(type))
+    if kind.takes == "fixed":
+        return not (_layout(type) or "").startswith("BYTES")
     number = pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type)
     return bool(number) or kind.takes != "numbers"
 
@@ -386,6 +399,25 @@ def from_wire(array: pa.Array, type: pa.DataType, *, safe: bool = False) -> pa.A
         return array.cast(pa.int32() if _layout(type) == "I32" else pa.int64(), safe=safe).view(type)
     if type == pa.null():
         return pa.nulls(len(array))
+    if pa.types.is_list(type):
+        return _lists(array, type, safe=safe)
     if isinstance(type, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(type, from_wire(array, type.storage_type, safe=safe))
     return array.cast(type, safe=safe)
+
+
+def _lists(array: pa.Array, type: pa.ListType, *, safe: bool) -> pa.Array:
+    """Lists that C writes as strings of bytes, 8 for each value."""
+    lengths = pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False) // _VALUE_BYTES
+    ends = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    first = int.from_bytes(array.buffers()[1][8 * array.offset :][:8].to_pybytes(), "little") if len(array) else 0
+    data = array.buffers()[2]
+    values = pa.Array.from_buffers(
+        wire_type(type.value_type),
+        ends[-1].as_py(),
+        [None, data if data is not None else pa.py_buffer(b"")],
+        offset=first // _VALUE_BYTES,
+    )
+    return pa.ListArray.from_arrays(
+        ends, from_wire(values, type.value_type, safe=safe), type=type, mask=array.is_null()
+    )

@@ -90,9 +90,15 @@ def describe(query: Query, window: tuple[int, int]) -> dict[str, Any]:
             | ({"native": [a.native.state_size, *a.native.columns]} if a.native else {})
             | ({"by": a.by} if a.by else {})
             | ({"parameter": a.parameter} if a.parameter else {})
+            | ({"options": _plain(a.options)} if a.options else {})
             for name, a in query.aggregates.items()
         ],
     }
+
+
+def _plain(value: Any) -> Any:
+    """With lists for tuples, as JSON has it."""
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 # ---- to bytes ----

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pystream._engine.plan import AggregatePlan
+    from pystream._engine.set_options import SetOptions
 
 
 class Done:
@@ -73,7 +74,8 @@ def query_struct(
 def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
     """The fields of a ps_aggregate."""
     if plan.native is None:
-        return FUNCTIONS[plan.function], plan.column, plan.mask, ffi.NULL, plan.by, plan.parameter
+        options = _set(plan.set, alive) if plan.set else ffi.NULL
+        return FUNCTIONS[plan.function], plan.column, plan.mask, ffi.NULL, plan.by, plan.parameter, options
     columns = ffi.new("int32_t[]", plan.native_columns)
     process = ffi.cast("ps_native_process", plan.native.process)
     produce = ffi.cast("ps_native_produce", plan.native.produce)
@@ -83,3 +85,12 @@ def _aggregate(plan: AggregatePlan, alive: list[Any]) -> tuple[Any, ...]:
     )
     alive += [columns, native]
     return FUNCTIONS[plan.function], 0, plan.mask, native
+
+
+def _set(options: SetOptions, alive: list[Any]) -> Any:
+    """A ps_set."""
+    edges = ffi.new("uint64_t[]", options.edges)
+    numbers = options.q, options.choice, options.bits, options.k, options.bins
+    made = ffi.new("ps_set *", (*numbers, len(options.edges), edges))
+    alive += [edges, made]
+    return made

@@ -74,6 +74,7 @@ PARTIAL_FAULTS = {
     lib.PS_BAD_COUNT: ("n", "is below 0 or above the number of rows"),
     lib.PS_BAD_SUM: ("sum", "is not the sum of so many values"),
     lib.PS_BAD_MOMENTS: ("moments", "is not what that many values lead to"),
+    lib.PS_BAD_SET: ("set", "is not a set of so many values of its column"),
     lib.PS_BAD_VALUE: ("value", "is not a value of its column"),
     lib.PS_BAD_BY: ("by", "is missing, or not a value of its column"),
     lib.PS_BAD_PLACE: ("ts", "is not in the slice, or the stream or position is missing"),

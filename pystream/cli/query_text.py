@@ -6,6 +6,7 @@ key = "meter"           # a column or a list of columns; without it there is one
 ts = "time"             # without it `ts`, or the only timestamp column
 
 [aggregates]            # name = "FUNCTION[:COLUMN[:COLUMN]] [where CONDITION]", as in --agg
+                        # p95 = "quantile:cons:0.95", top = "top_k:cons:3", h = "histogram:cons:1,2.5"
 n = "count"
 mean = "mean:cons"
 high = "count where cons > 2.5"
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import pystream as ps
-from pystream._kinds import OF_COLUMN, OF_TWO
+from pystream._kinds import KINDS, OF_COLUMN, OF_MORE, OF_TWO
 from pystream.cli.conditions import condition
 from pystream.errors import PystreamError, SchemaError
 
@@ -37,7 +38,8 @@ FUNCTIONS_OF_COLUMN: dict[str, Callable[..., Aggregate]] = {
     "mean": ps.mean,
 }
 FUNCTIONS_OF_TWO: dict[str, Callable[..., Aggregate]] = {name: getattr(ps, name) for name in OF_TWO}
-FUNCTIONS = ("count", *FUNCTIONS_OF_COLUMN, *FUNCTIONS_OF_TWO)
+FUNCTIONS_OF_MORE: dict[str, Callable[..., Aggregate]] = {name: getattr(ps, name) for name in OF_MORE}
+FUNCTIONS = ("count", *FUNCTIONS_OF_COLUMN, *FUNCTIONS_OF_MORE, *FUNCTIONS_OF_TWO)
 
 _FIELDS = ("window", "every", "key", "ts", "aggregates")
 
@@ -143,7 +145,33 @@ def aggregate(text: str) -> Aggregate:
         if not value or not by:
             raise PystreamError(f"{text!r}: ordered by which column? Say {function}:COLUMN:BY")
         return FUNCTIONS_OF_TWO[function](value, by, where=chosen)
+    if function in FUNCTIONS_OF_MORE:
+        return _of_more(text, function, column, chosen)
     return FUNCTIONS_OF_COLUMN[function](column, where=chosen)
+
+
+def _of_more(text: str, function: str, column: str, chosen: Any) -> Aggregate:
+    """`FUNCTION:COLUMN:NUMBER`, or numbers with commas between them."""
+    (asked,) = KINDS[function].asks
+    value, _, last = (part.strip() for part in column.rpartition(":"))
+    numbers = [_number(number) for number in last.split(",")]
+    if not value or None in numbers or (len(numbers) > 1 and asked != "edges"):
+        raise PystreamError(f"{text!r}: with which {asked}? Say {function}:COLUMN:{asked.upper()}")
+    try:
+        return FUNCTIONS_OF_MORE[function](value, numbers if asked == "edges" else numbers[0], where=chosen)
+    except (TypeError, ValueError) as error:
+        raise PystreamError(f"{text!r}: {error}") from error
+
+
+def _number(text: str) -> float | None:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _found_ts(schemas: Sequence[pa.Schema]) -> str:

@@ -77,9 +77,9 @@ class PartialColumns:
             if a.function == "count" and a.mask < 0:
                 continue  # it is the number of rows
             column, by = self.plan.columns[a.column].type, self.plan.columns[a.by].type
-            types = {"sum": pa.binary(), "moments": pa.binary(), "value": column, "by": by}
+            types = {"sum": pa.binary(), "moments": pa.binary(), "set": pa.large_binary(), "value": column, "by": by}
             fields += [
-                Field(f"__{i}_{what}", types.get(what, pa.int64()), nullable=what not in ("n", "sum", "moments"))
+                Field(f"__{i}_{what}", types.get(what, pa.int64()), nullable=what not in ("n", "sum", "moments", "set"))
                 for what in KINDS[a.function].partial
             ]
         return fields

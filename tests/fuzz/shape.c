@@ -1,6 +1,7 @@
 /* shape.c - queries drawn from the fuzzer's bytes, and their rows: see fuzz.h. */
 #include "fuzz.h"
 
+#include "base/value.h"
 #include "partials/fold.h"
 
 /* Several sizes and advances: divided by each other or not, overlapping or with gaps. */
@@ -11,16 +12,24 @@ static const int64_t windows[][2] = {
 static const ps_function newer[PS_FUNCTIONS] = {
     [PS_SUM] = PS_VAR, [PS_AVG] = PS_STD, [PS_MIN] = PS_ARG_MIN, [PS_MAX] = PS_ARG_MAX};
 
+/* And those that take the bytes from SETS_FROM on. */
+#define SETS_FROM 236
+static const ps_function sets[] = {PS_N_UNIQUE, PS_QUANTILE, PS_APPROX_QUANTILE, PS_TOP_K, PS_BOTTOM_K, PS_HISTOGRAM};
+static const uint64_t edges[] = {VALUE_SIGN - 3, VALUE_SIGN, VALUE_SIGN + (UINT64_C(1) << 40)};
+static const ps_set options[] = {{0.3, PS_LINEAR, 6, 2, 4, 3, edges}, {1, PS_HIGHER, 0, 1, 5, 2, edges}};
+
 static ps_aggregate draw_aggregate(draw *d, const shape *s, int32_t values) {
   uint8_t byte = draw_byte(d);
   ps_aggregate a = {.function = (ps_function)(byte % (PS_LAST + 1)), .column = -1, .mask = -1};
   if (byte >= 192 && newer[a.function]) a.function = newer[a.function];
+  if (byte >= SETS_FROM) a.function = sets[byte % 6];
   if (draw_below(d, 3) == 0) a.mask = s->mask;
   if (a.function == PS_COUNT) return a;
   a.column = 1 + (int32_t)draw_below(d, s->query.keys + values); /* keys may be values, too */
   if (!kernel_of(a.function, s->types[a.column], true)) a.function = PS_MAX;
   if (a.function == PS_ARG_MIN || a.function == PS_ARG_MAX) a.by = 1 + byte % s->mask; /* or the mask */
   if (a.by && type_is_bytes(s->types[a.by])) a.by = s->mask;
+  if (byte >= SETS_FROM && a.function != PS_MAX) a.set = &options[byte % 4 / 2];
   if (a.function == PS_VAR || a.function == PS_STD) a.parameter = byte % 3;
   return a;
 }

@@ -23,7 +23,7 @@ static void check_works(const aggregates *all, uint8_t *state, const batch *rows
   out_rows out;
   bool *is_bytes = calloc((size_t)all->n, sizeof *is_bytes);
   CLAIM(is_bytes);
-  for (int32_t i = 0; i < all->n; i++) is_bytes[i] = all->each[i].is_bytes;
+  for (int32_t i = 0; i < all->n; i++) is_bytes[i] = all->each[i].out_bytes;
   CLAIM(out_rows_init(&out, all->n, is_bytes));
   for (int64_t row = 0; row < rows->rows; row++) CLAIM(aggregates_add(all, state, rows, row));
   if (all->combines && draw_below(d, 2)) {

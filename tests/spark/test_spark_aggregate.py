@@ -55,6 +55,13 @@ def test_partitions_do_not_show(partitions, frames):
         "l": ps.last("cons", pc.field("cons") > 300),
         "who": ps.arg_max("meter", "cons"),
         "equals": ps.arg_min("cons", "meter"),
+        "unique": ps.n_unique("meter"),
+        "middle": ps.median("cons"),
+        "p95": ps.quantile("cons", 0.95, "higher", pc.field("cons") > 300),
+        "about": ps.approx_quantile("cons", 0.95),
+        "top": ps.top_k("cons", 3),
+        "least": ps.bottom_k("meter", 2, where=pc.field("cons") > 1e9),
+        "counts": ps.histogram("cons", [100, 200.5, 300]),
     }
     query = ps.Query(ps.Window(30, 7), key=None, aggregates=functions)
     out = aggregate(frames["EC"].repartition(partitions), query, position="position").toArrow()

@@ -46,6 +46,8 @@ def spark_type(type: pa.DataType) -> pa.DataType:
     """The Arrow type in which Spark takes values of this one."""
     if pa.types.is_dictionary(type):
         return spark_type(type.value_type)
+    if pa.types.is_list(type):
+        return pa.list_(spark_type(type.value_type))
     if pa.types.is_timestamp(type):
         return pa.timestamp("us", None if type.tz is None else "UTC")
     if pa.types.is_duration(type):
