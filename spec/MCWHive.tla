@@ -96,7 +96,6 @@ Listed(set) == IF set = {} THEN << >> ELSE LET x == CHOOSE x \in set : TRUE IN <
 Pairs(a, b) == [i \in 1 .. Len(a) * Len(b) |-> <<a[(i - 1) \div Len(b) + 1], b[((i - 1) % Len(b)) + 1]>>]
 
 ScriptsSmall == Pairs(Listed(Streams(1, {1}, <<1>>)), Listed(Streams(2, {1, 2}, <<10, 100>>)))
-ScriptsAll == Pairs(Listed(Streams(2, {0, 1, 3}, <<1, 10>>)), Listed(Streams(2, {1, 2}, <<100, 1000>>)))
 
 -----------------------------------------------------------------------------
 \* The calls of W-Hive as WindowOrder sees them, when the first done[t] calls of each thread t have taken effect.
