@@ -17,7 +17,7 @@ from pystream.verify.tlc.manifest import find_spec, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-SAMPLE_S = 80.0
+SAMPLE_S = 60.0
 SAMPLE_AT_ONCE = 4
 LIVING_SHARE_MAX = 0.25
 
