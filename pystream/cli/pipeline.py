@@ -37,7 +37,9 @@ A file has a source, how records are read (prepare), a query as in `pystream run
   path = "rows.parquet"         # or .csv; or call = "module:function", with the rows and the number of the batch
 \b
 With `checkpoint = "state"` the files are a stream: each run takes those that are new, each exactly once, also
-after kill -9, and writes the windows that are complete; --finish ends it with those that are still open.
+after kill -9, and writes the windows that are complete; --finish ends it with those that are still open. A sink's
+function may get a batch again after a kill: then the same rows under the same number. Runs do not compare records
+with those of earlier runs: a record that comes twice in one run counts once, in two runs twice.
 """
 
 
@@ -49,7 +51,8 @@ after kill -9, and writes the windows that are complete; --finish ends it with t
 def pipeline(file: Path, engine: str | None, finish: bool, force: bool) -> None:
     """Run a pipeline: raw files, prepared and aggregated into a sink.
 
-    The result is the same to the bit on this machine and on Spark, at once and as a stream of files.
+    The result is the same to the bit on this machine and on Spark. As a stream of files it is that of all files at
+    once, too, unless a record, or rows of equal time in one stream, come in two runs.
     """
     try:
         described = from_toml(file).asked(engine, finish=finish)

@@ -91,7 +91,8 @@ def _read(spark: SparkSession, paths: tuple[str, ...], reader: str, ts: str) -> 
         from pystream.spark.data.raw_frames import raw_frame  # noqa: PLC0415 - an extra
 
         return raw_frame(spark, open_raw(paths, ts, "csv"))
-    return spark.read.format(reader).load(list(paths))
+    # Without mergeSchema Spark takes the columns of one of the files: rows that differ in another's would seem equal.
+    return spark.read.format(reader).option("mergeSchema", "true").load(list(paths))
 
 
 def _reader(paths: tuple[str, ...]) -> str:

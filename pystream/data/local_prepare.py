@@ -47,12 +47,13 @@ def prepare_table(table: pa.Table, rules: Rules) -> LocalPrepared:
     raw = _one(table[rules.ts])
     rules.check_time(kind_of(raw.type), raw.type)
     ticks, readable, type = times_of(raw, rules)
+    others = table.drop_columns([rules.ts])
     why = _reasons(table, raw, ticks, readable, rules)
     good = np.flatnonzero(why < 0)
     number = _stream_numbers(table, rules)[good]
     order = np.lexsort((ticks[good], number))
-    rows, copies = _once(table, good[order], ticks, number[order], rules, is_raw=kind_of(raw.type) == "instant")
-    others = table.drop_columns([rules.ts])
+    names = [rules.ts, *others.column_names] if _says_more(raw.type) else others.column_names
+    rows, copies = _once(table.select(names), good[order], ticks, number[order])
     timed = others.add_column(0, pa.field(TS, type, nullable=False), pa.array(ticks).cast(type))
     numbers = np.full(table.num_rows, -1)
     numbers[good] = number
@@ -117,9 +118,6 @@ def _once(
     rows: NDArray[np.int64],
     ticks: NDArray[np.int64],
     number: NDArray[np.int64],
-    rules: Rules,
-    *,
-    is_raw: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows, sorted by stream and time, with equal times in the order of contents and equal records once."""
     times = ticks[rows]
@@ -127,7 +125,7 @@ def _once(
     tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
     group = np.cumsum(np.append(True, ~same))[tied] if len(rows) else tied
     chosen = table.take(pa.array(rows[tied]))
-    names = [name for name in table.column_names if not (is_raw and name == rules.ts)]
+    names = table.column_names
     floats = [name for name in names if pa.types.is_floating(table[name].type)][:_BITS]
     codes = [_codes(_one(chosen[name]), by_key=name not in floats) for name in names]
     zeros = _zeros([_one(chosen[name]) for name in floats], len(tied))
@@ -140,6 +138,11 @@ def _once(
         repeated &= key[inner][1:] == key[inner][:-1]
     twice = tied[1:][repeated]
     return np.delete(rows, twice), rows[twice]
+
+
+def _says_more(type: pa.DataType) -> bool:
+    """Whether a raw time may tell records apart that have one time in microseconds."""
+    return kind_of(type) != "instant" or type.unit == "ns"
 
 
 def _zeros(columns: Iterable[pa.Array], rows: int) -> NDArray[np.int64]:

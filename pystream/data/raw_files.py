@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pystream._inputs.column_names import missing_column
 from pystream._inputs.file_inputs import FileInput, open_inputs
-from pystream.errors import MissingFileError, SchemaError
+from pystream.errors import MissingFileError, PystreamError, SchemaError
 
 if TYPE_CHECKING:
     import os
@@ -49,7 +49,7 @@ def raw_paths(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     found: list[str] = []
     for path in map(str, paths):
         if Path(path).is_dir():
-            found += sorted(str(p) for p in Path(path).iterdir() if _counts(p))
+            found += sorted(str(p) for p in _inside(Path(path)) if _counts(p))
         elif not Path(path).exists() and glob.has_magic(path):
             found += sorted(p for p in glob.glob(path, recursive=True) if _counts(Path(p)))  # noqa: PTH207 - absolute
         else:
@@ -57,8 +57,24 @@ def raw_paths(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _inside(folder: Path) -> list[Path]:
+    """What is in a folder. One with folders in it is refused: what is in these would be left out without a word."""
+    inside = list(folder.iterdir())
+    deeper = min((p.name for p in inside if p.is_dir() and not _hidden(p)), default=None)
+    if deeper is not None:
+        raise PystreamError(
+            f"{folder} has folders in it, such as {deeper!r}, which are not looked into: give a pattern such as "
+            f"{str(folder / '**' / '*.csv')!r}"
+        )
+    return inside
+
+
 def _counts(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith((".", "_"))
+    return path.is_file() and not _hidden(path)
+
+
+def _hidden(path: Path) -> bool:
+    return path.name.startswith((".", "_"))
 
 
 def open_raw(

@@ -124,3 +124,12 @@ def test_a_table_in_pieces_is_the_table_as_a_whole():
     whole, split = (prepare_table(t, Rules(stream=("k",), streams=2)) for t in (table, pieces))
     assert whole == split
     assert whole.dropped == {"twice": 1}
+
+
+def test_nanoseconds_tell_readings_apart():
+    """Two readings within a microsecond are two, in the order of time; the column before does not decide."""
+    ns = pa.timestamp("ns", "UTC")
+    table = pa.table({"v": [2.0, 1.0, 1.0, 1.0], "t": pa.array([100, 900, 200, 200], ns)})
+    made = prepare_table(table, Rules("t", streams=1))
+    assert made.dropped == {"twice": 1}
+    assert made.streams[0]["v"].to_pylist() == [2.0, 1.0, 1.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -78,82 +78,106 @@ def _written(
 
 
 def _new(pipeline: Pipeline, checkpoint: Path) -> Summary:
+    with Intake(checkpoint, "local") as intake:
+        return _next(pipeline, intake, _State(pipeline, checkpoint))
+
+
+def _next(pipeline: Pipeline, intake: Intake, state: _State) -> Summary:
     summary = Summary()
-    intake, state = Intake(checkpoint), _State(pipeline, checkpoint)
+    summary.rows += state.deliver()
+    if state.finished:
+        return summary
     for number, files in intake.batches(raw_paths(pipeline.paths), state.taken):
         made = _prepared(pipeline, files, summary, intake)
         summary.late += state.take(made.streams)
-        summary.rows += state.emit(number)
-        state.save(number + 1)
+        state.emit(number)
+        summary.rows += state.deliver()
     if pipeline.finish:
-        summary.rows += state.finish()
+        state.finish()
+        summary.rows += state.deliver()
     return summary
 
 
+class _Rows(NamedTuple):
+    """Rows of a batch that are out of the operator, and that the sink may not have yet."""
+
+    batch: int
+    table: pa.Table
+
+
 class _State:
-    """The operator between two runs: its snapshot, after a line of JSON about it."""
+    """The operator between two runs.
+
+    Its file is a line of JSON, the rows that are to be delivered, and the operator's snapshot. Rows are stored before
+    the sink gets them: after a kill it gets the very same ones again, under the same number. That it has them is stored
+    afterwards. How many windows a batch finishes is a matter of how fast the operator's threads are; this is not.
+    """
 
     def __init__(self, pipeline: Pipeline, checkpoint: Path) -> None:
         self._pipeline = pipeline
         self._file = checkpoint / "local.state"
         self.taken = 0
+        self.finished = False
         self._latest: list[int | None] = [None] * pipeline.rules.streams
         self._op: ps.Operator | None = None
+        self._rows: _Rows | None = None
         if self._file.exists():
             self._restore(*self._file.read_bytes().split(b"\n", maxsplit=1))
 
-    def _restore(self, about: bytes, snapshot: bytes) -> None:
+    def _restore(self, about: bytes, rest: bytes) -> None:
         found = json.loads(about)
-        if found["finished"]:
+        self.finished = found["finished"]
+        if self.finished and found.get("rows") is None:
             raise PystreamError(f"{self._file.parent}: this stream was finished; a new one needs another checkpoint")
         if found["streams"] != len(self._latest):
             raise PystreamError(f"{self._file.parent}: the stream was begun with streams = {found['streams']}")
         self.taken, self._latest = found["taken"], found["latest"]
-        self._op = ps.Operator.restore(self._pipeline.query, snapshot, max_pending=_PENDING)
+        if found.get("rows") is not None:
+            batch, size = found["rows"]
+            self._rows = _Rows(batch, pa.ipc.open_stream(rest[:size]).read_all())
+            rest = rest[size:]
+        if not self.finished:
+            self._op = ps.Operator.restore(self._pipeline.query, rest, max_pending=_PENDING)
+
+    # ---- rows in ----
 
     def take(self, streams: Sequence[pa.Table]) -> int:
         """Feed the rows; gives the number of those that were late and dropped."""
         if self._op is None:
             self._op = ps.Operator(self._pipeline.query, len(streams), streams[0].schema, max_pending=_PENDING)
-        late = 0
+        late, frontier = 0, self._frontier
         for i, stream in enumerate(streams):
-            rows = stream if self._pipeline.late == "error" else self._in_time(stream, self._latest[i])
+            if not stream.num_rows:
+                continue
+            latest = self._latest[i]
+            bound = frontier if latest is None else max(frontier, latest)
+            rows = stream if self._pipeline.late == "error" else _in_time(stream, bound)
             late += stream.num_rows - rows.num_rows
             if rows.num_rows:
                 self._op.add(i, rows)
-                self._latest[i] = rows[TS].cast(pa.int64())[-1].as_py()
+            self._latest[i] = max(bound, stream[TS].cast(pa.int64())[-1].as_py())
         return late
 
-    def _in_time(self, stream: pa.Table, latest: int | None) -> pa.Table:
-        return stream if latest is None else stream.filter(pc.greater_equal(stream[TS].cast(pa.int64()), latest))
+    @property
+    def _frontier(self) -> int:
+        """No stream brings rows below it any more. Streams that have had no row yet are not waited for."""
+        return min((latest for latest in self._latest if latest is not None), default=-1)
 
-    def emit(self, batch: int) -> int:
-        """Write what is finished. Streams that have had no row yet are not waited for."""
-        known = [latest for latest in self._latest if latest is not None]
-        if self._op is None or not known:
-            return 0
-        for i, latest in enumerate(self._latest):
-            if latest is None:
-                self._op.heartbeat(i, min(known))
-        parts = []
-        while (rows := self._op.read(timeout=WAIT_S)) is not None and rows.num_rows:
-            parts += rows.to_batches()
-        return self._write(batch, parts)
+    def emit(self, batch: int) -> None:
+        """Take what is finished out of the operator. From here on the batch counts as taken."""
+        op, frontier = self._op, self._frontier
+        assert op is not None  # noqa: S101 - rows were taken
+        if frontier >= 0:
+            for i, latest in enumerate(self._latest):
+                op.heartbeat(i, frontier if latest is None else latest)
+            parts = []
+            while (rows := op.read(timeout=WAIT_S)) is not None and rows.num_rows:
+                parts += rows.to_batches()
+            self._rows = _Rows(batch, pa.Table.from_batches(parts, op.schema))
+        self.taken = batch + 1
+        self._save()
 
-    def _write(self, batch: int, parts: list[pa.RecordBatch]) -> int:
-        """Write a part, also an empty one: a run that was killed may have left another in its place."""
-        out, op = self._pipeline.out, self._op
-        assert op is not None  # noqa: S101 - there are no rows without one
-        return _written(self._pipeline, batch, op.schema, parts, out and part_of(out, batch))
-
-    def save(self, taken: int, *, finished: bool = False) -> None:
-        """Store the operator: from here on the batch counts as taken."""
-        about = {"taken": taken, "latest": self._latest, "streams": len(self._latest), "finished": finished}
-        snapshot = b"" if self._op is None or finished else self._op.snapshot()
-        self.taken = taken
-        write_whole(self._file, json.dumps(about).encode() + b"\n" + snapshot)
-
-    def finish(self) -> int:
+    def finish(self) -> None:
         """End the stream: what is open comes out."""
         if self._op is None:
             raise PystreamError(f"{self._file.parent}: no row has come in here, so there is nothing to finish")
@@ -162,6 +186,45 @@ class _State:
         parts: list[pa.RecordBatch] = []
         while (rows := self._op.read()) is not None:
             parts += rows.to_batches()
-        written = self._write(REST, parts)
-        self.save(self.taken, finished=True)
+        self._rows = _Rows(REST, pa.Table.from_batches(parts, self._op.schema))
+        self.finished = True
+        self._save()
+
+    # ---- rows out ----
+
+    def deliver(self) -> int:
+        """Give the sink the rows that it may not have yet; gives their number."""
+        if self._rows is None:
+            return 0
+        batch, table = self._rows
+        out = self._pipeline.out
+        written = _written(self._pipeline, batch, table.schema, table.to_batches(), out and part_of(out, batch))
+        self._rows = None
+        self._save()
         return written
+
+    def _save(self) -> None:
+        rows, snapshot = b"", b""
+        if self._rows is not None:
+            rows = _stored(self._rows.table)
+        if self._op is not None and not self.finished:
+            snapshot = self._op.snapshot()
+        about = {
+            "taken": self.taken,
+            "latest": self._latest,
+            "streams": len(self._latest),
+            "finished": self.finished,
+            "rows": None if self._rows is None else (self._rows.batch, len(rows)),
+        }
+        write_whole(self._file, json.dumps(about).encode() + b"\n" + rows + snapshot)
+
+
+def _in_time(stream: pa.Table, bound: int) -> pa.Table:
+    return stream.filter(pc.greater_equal(stream[TS].cast(pa.int64()), bound))
+
+
+def _stored(table: pa.Table) -> bytes:
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(out.getvalue().to_pybytes())

@@ -6,6 +6,7 @@ between finds the note, and takes the very same files again: each file is in one
 
 from __future__ import annotations
 
+import fcntl
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +18,42 @@ from pystream.whole_file import make_folder, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Self
 
 
 class Intake:
-    """The notes in a checkpoint; batches are numbered from 0."""
+    """The notes in a checkpoint, for one run at a time; batches are numbered from 0.
 
-    def __init__(self, checkpoint: Path) -> None:
+    Two runs at once would take the same files. The lock is the kernel's: it goes with the process, however that ends.
+    """
+
+    def __init__(self, checkpoint: Path, engine: str) -> None:
         self._folder = checkpoint / "files"
         self._schema = checkpoint / "schema.arrow"
         make_folder(self._folder)
+        self._lock = (checkpoint / "lock").open("w")
+        try:
+            self._claim(checkpoint, engine)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def _claim(self, checkpoint: Path, engine: str) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise PystreamError(f"{checkpoint}: another run is at it; wait until it has ended") from error
+        note = checkpoint / "engine"
+        if not note.exists():
+            write_whole(note, engine)
+        elif (begun := note.read_text()) != engine:
+            raise PystreamError(f"{checkpoint}: this stream was begun with engine = {begun!r} and goes on with it")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
 
     def types(self, given: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
         """The types of columns: those of the first batch, which later ones are read in, or else those given."""

@@ -70,8 +70,7 @@ def _prepared(pipeline: Pipeline, spark: SparkSession, raw: RawFiles) -> Prepare
     from pystream.spark.data.raw_frames import raw_frame  # noqa: PLC0415
 
     rules = pipeline.rules
-    parquet = {file.format for file in raw.files} == {"parquet"}
-    frame = spark.read.parquet(*(str(file.path) for file in raw.files)) if parquet else raw_frame(spark, raw)
+    frame = raw_frame(spark, raw)
     by = (rules.ts, rules.stream, rules.streams, rules.format, rules.require)
     return prepare(frame, *by, unit=rules.unit, tz=rules.tz)
 
@@ -104,23 +103,25 @@ def _call(pipeline: Pipeline, rows: DataFrame, batch: int) -> int:
 
 
 def _new(pipeline: Pipeline, checkpoint: Path, spark: SparkSession) -> Summary:
-    stages, summary = _Stages(pipeline, checkpoint, spark), Summary()
-    for number, files in stages.intake.batches(raw_paths(pipeline.paths), stages.taken):
-        with progress(f"{pipeline.name}: prepare", None):
-            stages.prepare(number, files, summary)
-    with progress(f"{pipeline.name}: aggregate", None):
-        stages.aggregate(summary)
-    if pipeline.finish:
-        stages.finish(summary)
+    summary = Summary()
+    with Intake(checkpoint, "spark") as intake:
+        stages = _Stages(pipeline, checkpoint, intake, spark)
+        for number, files in intake.batches(raw_paths(pipeline.paths), stages.taken):
+            with progress(f"{pipeline.name}: prepare", None):
+                stages.prepare(number, files, summary)
+        with progress(f"{pipeline.name}: aggregate", None):
+            stages.aggregate(summary)
+        if pipeline.finish:
+            stages.finish(summary)
     return summary
 
 
 class _Stages:
     """The two steps, and what of the checkpoint they share."""
 
-    def __init__(self, pipeline: Pipeline, checkpoint: Path, spark: SparkSession) -> None:
+    def __init__(self, pipeline: Pipeline, checkpoint: Path, intake: Intake, spark: SparkSession) -> None:
         self._pipeline, self._spark = pipeline, spark
-        self.intake = Intake(checkpoint)
+        self._intake = intake
         self._folder = checkpoint
         self._rows = checkpoint / "prepared"
         self._about = checkpoint / "spark.json"
@@ -137,8 +138,8 @@ class _Stages:
         from pystream.spark.data.write import write_streams  # noqa: PLC0415
 
         pipeline = self._pipeline
-        raw = open_raw(files, pipeline.rules.ts, pipeline.format, self.intake.types(pipeline.types))
-        self.intake.keep_types(raw.schema)
+        raw = open_raw(files, pipeline.rules.ts, pipeline.format, self._intake.types(pipeline.types))
+        self._intake.keep_types(raw.schema)
         made = _prepared(pipeline, self._spark, raw)
         place = self._folder / "preparing"
         shutil.rmtree(place, ignore_errors=True)
@@ -190,7 +191,7 @@ class _Stages:
         return write_one(rows, pipeline.query, out, schema, rows_out.FORMATS[pipeline.out.suffix])
 
     def _raw_schema(self) -> pa.Schema:
-        return pa.schema(list(self.intake.types({}).items()))
+        return pa.schema(list(self._intake.types({}).items()))
 
     def finish(self, summary: Summary) -> None:
         """End the stream: what is open comes out."""

@@ -140,8 +140,9 @@ class _Steps:
         self._raw = df.toDF(*(f"c{i}" for i in range(len(self._names))))
         self._at = {name: f"c{i}" for i, name in enumerate(self._names)}
         self._kind = kind_of(df.schema[rules.ts].dataType)
-        kept = [field for field in self._raw.schema if self._kind != "instant" or field.name != self._at[rules.ts]]
-        self._keys = Keys(kept)
+        time = self._at[rules.ts]
+        others = [field for field in self._raw.schema if field.name != time]
+        self._keys = Keys(others if self._kind == "instant" else [self._raw.schema[time], *others])
 
     def rows(self, bad: Observation | None = None, kept: Observation | None = None) -> DataFrame:
         """The streams; `bad` and `kept` get what `found` needs, if they are given."""

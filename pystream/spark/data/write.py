@@ -22,6 +22,7 @@ from pyspark.sql import functions as f
 
 from pystream.errors import PystreamError
 from pystream.spark.error_causes import cause_of
+from pystream.spark.rows.spark_types import plain_names, quoted
 from pystream.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def hidden_beside(target: Path) -> Path:
 
 def sort_columns(query: Query, names: list[str]) -> list[Any]:
     """The order of a result's rows: window, then key, null last. The first column is the window's start."""
-    return [f.col(f"`{name}`").asc_nulls_last() for name in (names[0], *query.key)]
+    return [f.col(quoted(name)).asc_nulls_last() for name in (names[0], *query.key)]
 
 
 def _write_parts(
@@ -109,7 +110,8 @@ def _write_parts(
             name = folder / f"part-{task.partitionId():06d}{suffix}"
             yield _count(_write_part(itertools.chain([first], batches), name, schema, open_writer))
 
-    counted = frame.orderBy(*sort_columns(query, schema.names)).mapInArrow(write, "rows long").toArrow()
+    ordered = plain_names(frame.orderBy(*sort_columns(query, schema.names)))
+    counted = ordered.mapInArrow(write, "rows long").toArrow()
     if not any(folder.iterdir()):
         _write_part(iter([]), folder / f"part-000000{suffix}", schema, open_writer)
     return sum(counted.column("rows").to_pylist())
@@ -120,7 +122,7 @@ def _write_part(batches: Iterator[pa.RecordBatch], name: Path, schema: pa.Schema
     rows = 0
     with whole_file(name) as scratch, open_writer(str(scratch), schema) as writer:
         for batch in batches:
-            writer.write(batch.cast(schema))
+            writer.write(batch.rename_columns(schema.names).cast(schema))
             rows += batch.num_rows
     return rows
 
@@ -132,7 +134,7 @@ def write_one(frame: DataFrame, query: Query, out: Path, schema: pa.Schema, open
         yield _count(_write_part(batches, out, schema, open_writer))
 
     whole = frame.repartition(1).sortWithinPartitions(*sort_columns(query, schema.names))
-    return sum(whole.mapInArrow(write, "rows long").toArrow().column("rows").to_pylist())
+    return sum(plain_names(whole).mapInArrow(write, "rows long").toArrow().column("rows").to_pylist())
 
 
 def _count(rows: int) -> pa.RecordBatch:
