@@ -45,6 +45,13 @@ OutsideHoldsNothing == <>[](\/ 101 \in crashed
                             \/ \E k \in crashed \cap Inputs : Inside(k)
                             \/ Garbage = {})
 
+\* A busy input does not starve reclamation: once the call that was noted has ended, it is waited for no longer, although
+\* other calls of that input may be under way whenever one looks.  Only the reclaimer is fair: an input that stops
+\* for ever inside a later call is what it would look like if it were always busy.
+ReclaimerFair == Plain /\ WF_allVars(101 \in Live /\ Step(101))
+Noted(k) == waiting[101][k] \notin {0, Nil}
+BusyHoldsNothing == \A k \in Inputs : (Noted(k) /\ active[k] # waiting[101][k]) ~> ~Noted(k)
+
 \* At the end: every reader has walked over all there is, in order, and only the end of the list is left.
 DoneMeansDone ==
   (crashed = {} /\ PollsMax = 0 /\ \A t \in Threads : pc[t] = "Done") =>

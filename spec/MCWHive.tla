@@ -16,78 +16,105 @@ U(ts, key, value) == [kind |-> "update", ts |-> ts, key |-> key, value |-> value
 H(ts) == [kind |-> "heartbeat", ts |-> ts]
 C == [kind |-> "close"]
 
+One(script) == <<script>>
+
 \* Both threads meet in one window with one key, then part.
-ScriptMeet == << <<U(0, "a", 1), U(2, "a", 10)>>,
-                 <<U(1, "a", 100), U(4, "b", 1000)>> >>
-ScriptMeetClosed == << <<U(1, "a", 1), U(2, "a", 10), C>>,
-                       <<U(1, "a", 100), U(4, "b", 1000), C>> >>
+ScriptMeet == One(<< <<U(0, "a", 1), U(2, "a", 10)>>,
+                     <<U(1, "a", 100), U(4, "b", 1000)>> >>)
+ScriptMeetClosed == One(<< <<U(1, "a", 1), U(2, "a", 10), C>>,
+                           <<U(1, "a", 100), U(4, "b", 1000), C>> >>)
 \* Thread 2 is a window ahead of thread 1, so that thread 1 links behind what is already there.
-ScriptBehind == << <<U(0, "a", 1), U(2, "a", 10), C>>,
-                   <<U(2, "a", 100), U(4, "a", 1000)>> >>
+ScriptBehind == One(<< <<U(0, "a", 1), U(2, "a", 10), C>>,
+                       <<U(2, "a", 100), U(4, "a", 1000)>> >>)
 \* One call each, in the same window: the race for the node and for the key.
-ScriptRace == << <<U(0, "a", 1), C>>,
-                 <<U(0, "a", 10), C>> >>
+ScriptRace == One(<< <<U(0, "a", 1), C>>,
+                     <<U(0, "a", 10), C>> >>)
 \* The same with values of which the low digits run over, and with two tuples in turn: a digit may run over only in the
 \* second step of a sum that the other thread has begun.
-ScriptCarry == << <<U(0, "a", 7), C>>,
-                  <<U(0, "a", 26), C>> >>
-ScriptCarryTwice == << <<U(0, "a", 7), U(1, "a", 8), C>>,
-                       <<U(0, "a", 26), C>> >>
+ScriptCarry == One(<< <<U(0, "a", 7), C>>,
+                      <<U(0, "a", 26), C>> >>)
+ScriptCarryTwice == One(<< <<U(0, "a", 7), U(1, "a", 8), C>>,
+                           <<U(0, "a", 26), C>> >>)
 \* Which is the greatest changes while others look.
-ScriptGreatest == << <<U(0, "a", 7), U(1, "a", 9), C>>,
-                     <<U(0, "a", 8), C>> >>
+ScriptGreatest == One(<< <<U(0, "a", 7), U(1, "a", 9), C>>,
+                         <<U(0, "a", 8), C>> >>)
 \* The same windows, but each key belongs to one thread, as in TuML_MC.
-ScriptOwnKeys == << <<U(0, "a", 1), U(1, "a", 10), C>>,
-                    <<U(0, "b", 100), U(1, "b", 1000), C>> >>
+ScriptOwnKeys == One(<< <<U(0, "a", 1), U(1, "a", 10), C>>,
+                        <<U(0, "b", 100), U(1, "b", 1000), C>> >>)
 \* One thread by itself.
-ScriptAlone == << <<U(0, "a", 1), U(2, "a", 10), U(3, "b", 100), C>> >>
+ScriptAlone == One(<< <<U(0, "a", 1), U(2, "a", 10), U(3, "b", 100), C>> >>)
 \* Overlapping windows (Size 4, Advance 2): two windows for each tuple.
-ScriptOverlap == << <<U(2, "a", 1), U(3, "a", 10), C>>,
-                    <<U(3, "b", 100), H(4)>> >>
+ScriptOverlap == One(<< <<U(2, "a", 1), U(3, "a", 10), C>>,
+                        <<U(3, "b", 100), H(4)>> >>)
 \* Gaps (Advance 4, Size 2): tuples and promises between windows.
-ScriptGaps == << <<U(1, "a", 1), U(3, "a", 10), U(5, "a", 100), H(7)>>,
-                 <<H(2), U(4, "a", 1000), H(6)>> >>
+ScriptGaps == One(<< <<U(1, "a", 1), U(3, "a", 10), U(5, "a", 100), H(7)>>,
+                     <<H(2), U(4, "a", 1000), H(6)>> >>)
 \* Promises at, before and after the edge of a window, and one that says nothing new.
-ScriptHeartbeats == << <<U(1, "a", 1), H(2), H(1), U(3, "b", 10), H(4)>>,
-                       <<H(1), U(1, "a", 100), H(5)>> >>
+ScriptHeartbeats == One(<< <<U(1, "a", 1), H(2), H(1), U(3, "b", 10), H(4)>>,
+                           <<H(1), U(1, "a", 100), H(5)>> >>)
 \* Nobody closes: what is complete comes out nevertheless.
-ScriptOpen == << <<U(0, "a", 1), U(3, "a", 10)>>,
-                 <<U(1, "b", 100), U(2, "a", 1000)>> >>
+ScriptOpen == One(<< <<U(0, "a", 1), U(3, "a", 10)>>,
+                     <<U(1, "b", 100), U(2, "a", 1000)>> >>)
 \* Thread 2 begins late.
-ScriptLate == << <<U(0, "a", 1), U(2, "a", 10), C>>,
-                 <<U(0, "b", 100), C>> >>
+ScriptLate == One(<< <<U(0, "a", 1), U(2, "a", 10), C>>,
+                     <<U(0, "b", 100), C>> >>)
 \* One thread walks far, so that searches start from heads that have moved.
-ScriptLong == << <<U(0, "a", 1), U(2, "a", 10), U(4, "a", 100), C>>,
-                 <<H(2), U(4, "b", 1000), C>> >>
-ScriptThree == << <<U(0, "a", 1), U(2, "a", 10), C>>,
-                  <<U(1, "a", 100), H(4)>>,
-                  <<U(2, "b", 1000), C>> >>
-ScriptThreeClosed == << <<U(0, "a", 1), U(2, "a", 10), C>>,
-                        <<U(1, "a", 100), C>>,
-                        <<U(2, "b", 1000), C>> >>
+ScriptLong == One(<< <<U(0, "a", 1), U(2, "a", 10), U(4, "a", 100), C>>,
+                     <<H(2), U(4, "b", 1000), C>> >>)
+ScriptThree == One(<< <<U(0, "a", 1), U(2, "a", 10), C>>,
+                      <<U(1, "a", 100), H(4)>>,
+                      <<U(2, "b", 1000), C>> >>)
+ScriptThreeClosed == One(<< <<U(0, "a", 1), U(2, "a", 10), C>>,
+                            <<U(1, "a", 100), C>>,
+                            <<U(2, "b", 1000), C>> >>)
 \* One update each; two of them meet, and the third thread may link first.
-ScriptThreeShort == << <<U(0, "a", 1), H(2)>>,
-                       <<U(1, "a", 10), C>>,
-                       <<U(2, "b", 100)>> >>
-ScriptThreeRace == << <<U(0, "a", 1), C>>,
-                      <<U(1, "a", 10), C>>,
-                      <<U(1, "b", 100), C>> >>
+ScriptThreeShort == One(<< <<U(0, "a", 1), H(2)>>,
+                           <<U(1, "a", 10), C>>,
+                           <<U(2, "b", 100)>> >>)
+ScriptThreeRace == One(<< <<U(0, "a", 1), C>>,
+                          <<U(1, "a", 10), C>>,
+                          <<U(1, "b", 100), C>> >>)
+
+\* The same two, short: with two levels there is much to interleave.
+ScriptOverlapShort == One(<< <<U(2, "a", 1), C>>,
+                             <<U(3, "a", 10), H(4)>> >>)
+ScriptGapsShort == One(<< <<U(1, "a", 1), U(5, "a", 10)>>,
+                          <<H(2), U(4, "a", 100)>> >>)
+\* All small scripts.  A stream is what one thread does: 1 to n calls, close last, timestamps that never fall but for
+\* heartbeats, which may say nothing new: below the latest, equal to it, above it.
+Streams(n, times, values) ==
+  LET calls == {U(ts, "a", 0) : ts \in times} \cup {H(ts) : ts \in times} \cup {C}
+      WithValues(s) == [i \in DOMAIN s |-> IF IsUpdate(s[i]) THEN [s[i] EXCEPT !.value = values[i]] ELSE s[i]]
+      Fits(s, i, k) == ~IsClose(s[i]) /\ (IsUpdate(s[k]) => s[i].ts <= s[k].ts)
+  IN  {WithValues(s) : s \in {r \in UNION {[1 .. m -> calls] : m \in 1 .. n} :
+                                \A i, k \in DOMAIN r : i < k => Fits(r, i, k)}}
+
+RECURSIVE Listed(_)
+Listed(set) == IF set = {} THEN << >> ELSE LET x == CHOOSE x \in set : TRUE IN <<x>> \o Listed(set \ {x})
+
+\* Each of one list with each of the other.
+Pairs(a, b) == [i \in 1 .. Len(a) * Len(b) |-> <<a[(i - 1) \div Len(b) + 1], b[((i - 1) % Len(b)) + 1]>>]
+
+ScriptsSmall == Pairs(Listed(Streams(1, {1}, <<1>>)), Listed(Streams(2, {1, 2}, <<10, 100>>)))
 
 -----------------------------------------------------------------------------
 \* The calls of W-Hive as WindowOrder sees them, when the first done[t] calls of each thread t have taken effect.
 
 TupleOf(call) == [ts |-> call.ts, key |-> call.key, value |-> call.value]
 
-TuplesUpTo == [t \in Threads |-> [count \in 0 .. Len(Script[t]) |->
-                 LET updates == SelectSeq(SubSeq(Script[t], 1, count), IsUpdate)
-                 IN  [i \in DOMAIN updates |-> TupleOf(updates[i])]]]
+TuplesUpToIn == TLCEval([c \in DOMAIN Scripts |-> TLCEval([t \in Threads |-> TLCEval([count \in 0 .. Len(Scripts[c][t]) |->
+                   LET updates == SelectSeq(SubSeq(Scripts[c][t], 1, count), IsUpdate)
+                   IN  [i \in DOMAIN updates |-> TupleOf(updates[i])]])])])
 
-PromiseUpTo == [t \in Threads |-> [count \in 0 .. Len(Script[t]) |->
-                 LET promises == {-1} \cup {IF IsClose(Script[t][i]) THEN Infinity ELSE Script[t][i].ts : i \in 1 .. count}
-                 IN  CHOOSE p \in promises : \A q \in promises : q <= p]]
+PromiseUpToIn == TLCEval([c \in DOMAIN Scripts |-> TLCEval([t \in Threads |-> TLCEval([count \in 0 .. Len(Scripts[c][t]) |->
+                   LET calls == Scripts[c][t]
+                       promises == {-1} \cup {IF IsClose(calls[i]) THEN Infinity ELSE calls[i].ts : i \in 1 .. count}
+                   IN  CHOOSE p \in promises : \A q \in promises : q <= p])])])
 
-TuplesOf(done) == [t \in Threads |-> TuplesUpTo[t][done[t]]]
-PromisesOf(done) == [t \in Threads |-> PromiseUpTo[t][done[t]]]
+TuplesBy(c, done) == [t \in Threads |-> TuplesUpToIn[c][t][done[t]]]
+PromisesBy(c, done) == [t \in Threads |-> PromiseUpToIn[c][t][done[t]]]
+TuplesOf(done) == TuplesBy(chosen, done)
+PromisesOf(done) == PromisesBy(chosen, done)
 
 \* Has the call that t is in taken effect?  With PublishRule "last" it does at its end (G1).
 TakenEffect(t) ==
@@ -107,9 +134,12 @@ Outputs(last, tuples, promises) ==
   IN  IF answer = Order!Null THEN << >> ELSE <<answer>> \o Outputs(answer[1], tuples, promises)
 
 \* Constants of the script: everything that could come out, and what is complete when all calls have been made.
-AllCalls == [t \in Threads |-> Len(Script[t])]
-WholeOutput == Outputs(-1, TuplesOf(AllCalls), [t \in Threads |-> Infinity])
-OutputAtLast == Outputs(-1, TuplesOf(AllCalls), PromisesOf(AllCalls))
+AllCalls(c) == [t \in Threads |-> Len(Scripts[c][t])]
+WholeOutputIn == TLCEval([c \in DOMAIN Scripts |-> Outputs(-1, TuplesBy(c, AllCalls(c)), [t \in Threads |-> Infinity])])
+OutputAtLastIn == TLCEval([c \in DOMAIN Scripts |->
+                    Outputs(-1, TuplesBy(c, AllCalls(c)), PromisesBy(c, AllCalls(c)))])
+WholeOutput == WholeOutputIn[chosen]
+OutputAtLast == OutputAtLastIn[chosen]
 
 -----------------------------------------------------------------------------
 \* What the reader is promised (G2, G3)
@@ -225,7 +255,7 @@ Stopped(p) == pc[p] = "stopped"
 Crash(p) == /\ pc[p] # "Done" /\ ~Stopped(p)
             /\ Cardinality({q \in ProcSet : Stopped(q)}) < CrashesMax
             /\ pc' = [pc EXCEPT ![p] = "stopped"]
-            /\ UNCHANGED <<next, height, winset, written, inserthead, anchor, lock, freed, delivered,
+            /\ UNCHANGED <<chosen, next, height, winset, written, inserthead, anchor, lock, freed, delivered,
                            turn, w, level, cur, nxt, path, sum, readhead, cand, low, j, asked, limit>>
 
 CrashSpec == Init /\ [][Next \/ \E p \in ProcSet : Crash(p)]_vars /\ WF_vars(Next)

@@ -20,6 +20,9 @@ ScriptRace == << <<I(2), I(1)>>,
 ScriptFind == << <<I(1), I(3), F(2)>>,
                  <<I(2), I(1)>>,
                  <<F(2), F(3)>> >>
+\* After a find that walked far comes one for a smaller key.
+ScriptFindBack == << <<I(1), I(2)>>,
+                     <<F(3), F(2)>> >>
 ScriptThree == << <<I(1), I(2)>>,
                   <<I(2), I(1)>>,
                   <<I(2), F(1)>> >>

@@ -69,7 +69,7 @@
 EXTENDS Integers, Sequences, FiniteSets, TLC, SkipList
 
 CONSTANTS
-  Script,         \* Script[k]: what input k does, a sequence of [kind, ts]; inputs are 1, 2, ... (C counts from 0)
+  Scripts,        \* what may be run; Scripts[s][k]: what input k does, a sequence of [kind, ts]; inputs are 1, 2, ...
   NumReaders,
   Polls,          \* calls per reader; 0 = call again and again until the end of all inputs
   Levels,
@@ -103,8 +103,9 @@ ASSUME /\ Levels \in 1 .. 9 /\ Polls \in Nat /\ NumReaders \in Nat /\ CountReads
        /\ PromiseRule \in {"marker", "no close", "no heartbeat", "unlinked", "stale"}
        /\ LockRule \in {"none", "spin"}
 
-Inputs == 1 .. Len(Script)
-Readers == Len(Script) + 1 .. Len(Script) + NumReaders
+Width == Len(Scripts[1])      \* the same in all scripts; C counts inputs from 0
+Inputs == 1 .. Width
+Readers == Width + 1 .. Width + NumReaders
 Top == Levels - 1
 Forever == 1000
 
@@ -116,50 +117,40 @@ None == 0          \* an unset pointer
 Origin == 1        \* the paper's temporary head, in front of the dummies: only printed and seeded rules start there
 TailNode == 999
 
-Nodes == {Origin} \cup UNION {{Node(k, i) : i \in 0 .. Len(Script[k])} : k \in Inputs}
+\* Those of the longest script of each input; a node that the chosen script does not make is of kind "none".
+CallsMax == [k \in Inputs |-> CHOOSE n \in 0 .. 99 : /\ \E s \in DOMAIN Scripts : Len(Scripts[s][k]) = n
+                                                    /\ \A s \in DOMAIN Scripts : Len(Scripts[s][k]) <= n]
+Nodes == {Origin} \cup UNION {{Node(k, i) : i \in 0 .. CallsMax[k]} : k \in Inputs}
 
-\* What a node holds never changes, so it is a constant of the script.  (TLCEval: work such a table out once.)
+\* What a node holds never changes: tables, by script.  (TLCEval: work it out once.)
 Input(n) == n \div 100
-Kind == TLCEval([n \in Nodes |->
-  IF n = Origin THEN "origin" ELSE IF Number(n) = 0 THEN "dummy" ELSE Script[Input(n)][Number(n)].kind])
-Ts == TLCEval([n \in Nodes |->
-  IF n = Origin THEN -2 ELSE IF Number(n) = 0 THEN -1 ELSE Script[Input(n)][Number(n)].ts])
-IsTuple(n) == Kind[n] = "tuple"
-
-\* The order of the list as the rules have it ...
-KeyLess(a, b) == Ts[a] < Ts[b] \/ (Ts[a] = Ts[b] /\ TieRule = "input" /\ Input(a) < Input(b))
-\* ... and as the contract has it, down to the position within the input.
-Before(a, b) == \/ Ts[a] < Ts[b]
-                \/ Ts[a] = Ts[b] /\ Input(a) < Input(b)
-                \/ Ts[a] = Ts[b] /\ Input(a) = Input(b) /\ a < b
-
-\* Must whoever brings in node `me` step over node n?
-Passes(rule, n, me) == n # TailNode /\ IF rule = "before" THEN KeyLess(n, me) ELSE ~KeyLess(me, n)
+Call(s, n) == Scripts[s][Input(n)][Number(n)]
+KindOf == TLCEval([s \in DOMAIN Scripts |-> TLCEval([n \in Nodes |->
+  CASE n = Origin -> "origin" [] Number(n) = 0 -> "dummy" [] Number(n) > Len(Scripts[s][Input(n)]) -> "none"
+    [] OTHER -> Call(s, n).kind])])
+TsOf == TLCEval([s \in DOMAIN Scripts |-> TLCEval([n \in Nodes |->
+  CASE n = Origin -> -2 [] Number(n) = 0 -> -1 [] KindOf[s][n] = "none" -> Forever [] OTHER -> Call(s, n).ts])])
 
 \* Which calls make no node: a heartbeat that promises nothing new.
-Skipped == TLCEval([n \in Nodes |->
-  \/ Kind[n] = "close" /\ PromiseRule = "no close"
-  \/ Kind[n] = "heartbeat" /\ PromiseRule = "no heartbeat"
-  \/ Kind[n] = "heartbeat" /\ PromiseRule # "stale" /\ \E i \in 1 .. Number(n) - 1 : Script[Input(n)][i].ts >= Ts[n]])
-
-\* Seeded: `written` moves to a node that is not in the list (yet, or ever).
-Unlinked(n) == PublishRule = "unlinked" \/ (PromiseRule = "unlinked" /\ ~IsTuple(n))
-
-\* Where the search goes on one level down: from the node it has come to, or from the hint if that is further on.
-Descend(cur, hinted) == IF HintRule = "own" /\ ~KeyLess(hinted, cur) THEN hinted ELSE cur
+SkippedOf == TLCEval([s \in DOMAIN Scripts |-> TLCEval([n \in Nodes |->
+  \/ KindOf[s][n] = "close" /\ PromiseRule = "no close"
+  \/ KindOf[s][n] = "heartbeat" /\ PromiseRule = "no heartbeat"
+  \/ KindOf[s][n] = "heartbeat" /\ PromiseRule # "stale"
+       /\ \E i \in 1 .. Number(n) - 1 : TsOf[s][Node(Input(n), i)] >= TsOf[s][n]])])
 
 HasDummies == StartRule # "missing"
 FirstHint(k) == IF HasDummies THEN Dummy(k) ELSE Origin
 FirstHead == CASE ReadRule \in {"printed", "literal"} \/ ~HasDummies -> Origin
-               [] StartRule = "last dummy"                            -> Dummy(Len(Script))
+               [] StartRule = "last dummy"                            -> Dummy(Width)
                [] OTHER                                               -> Dummy(1)
-FirstNext(n) == CASE n = Origin                  -> IF HasDummies THEN Dummy(1) ELSE TailNode
-                  [] Kind[n] = "dummy" /\ HasDummies -> IF Input(n) < Len(Script) THEN Dummy(Input(n) + 1) ELSE TailNode
-                  [] OTHER                       -> None
+FirstNext(n) == CASE n = Origin                     -> IF HasDummies THEN Dummy(1) ELSE TailNode
+                  [] Number(n) = 0 /\ HasDummies    -> IF Input(n) < Width THEN Dummy(Input(n) + 1) ELSE TailNode
+                  [] OTHER                          -> None
 
 (*****************************************************************************
 --algorithm TGate
 variables
+  chosen \in DOMAIN Scripts,           \* never changes
   next = [n \in Nodes |-> [l \in 0 .. Top |-> FirstNext(n)]],
   written = [k \in Inputs |-> IF HasDummies THEN Dummy(k) ELSE None],
   locked = FALSE,
@@ -167,6 +158,28 @@ variables
   asked = [r \in Readers |-> 0];       \* ghost: calls answered
 
 define
+  Script == Scripts[chosen]
+  Kind == KindOf[chosen]
+  Ts == TsOf[chosen]
+  Skipped == SkippedOf[chosen]
+  IsTuple(n) == Kind[n] = "tuple"
+
+  \* The order of the list as the rules have it ...
+  KeyLess(a, b) == Ts[a] < Ts[b] \/ (Ts[a] = Ts[b] /\ TieRule = "input" /\ Input(a) < Input(b))
+  \* ... and as the contract has it, down to the position within the input.
+  Before(a, b) == \/ Ts[a] < Ts[b]
+                  \/ Ts[a] = Ts[b] /\ Input(a) < Input(b)
+                  \/ Ts[a] = Ts[b] /\ Input(a) = Input(b) /\ a < b
+
+  \* Must whoever brings in node `me` step over node n?
+  Passes(rule, n, me) == n # TailNode /\ IF rule = "before" THEN KeyLess(n, me) ELSE ~KeyLess(me, n)
+
+  \* Seeded: `written` moves to a node that is not in the list (yet, or ever).
+  Unlinked(n) == PublishRule = "unlinked" \/ (PromiseRule = "unlinked" /\ ~IsTuple(n))
+
+  \* Where the search goes on one level down: from the node it has come to, or from the hint if that is further on.
+  Descend(at, hinted) == IF HintRule = "own" /\ ~KeyLess(hinted, at) THEN hinted ELSE at
+
   \* Is n the latest node of its input?
   IsLatest(n) == /\ n # Origin
                  /\ written[Input(n)] = n
@@ -364,22 +377,46 @@ next_peek_written:
 end process;
 end algorithm;
 ******************************************************************************)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-a970286b5c881eac3a461d45597923dd
-VARIABLES next, written, locked, out, asked, pc
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-27467cb53a3bb59a54092b612dbc04e6
+VARIABLES chosen, next, written, locked, out, asked, pc
 
 (* define statement *)
+Script == Scripts[chosen]
+Kind == KindOf[chosen]
+Ts == TsOf[chosen]
+Skipped == SkippedOf[chosen]
+IsTuple(n) == Kind[n] = "tuple"
+
+
+KeyLess(a, b) == Ts[a] < Ts[b] \/ (Ts[a] = Ts[b] /\ TieRule = "input" /\ Input(a) < Input(b))
+
+Before(a, b) == \/ Ts[a] < Ts[b]
+                \/ Ts[a] = Ts[b] /\ Input(a) < Input(b)
+                \/ Ts[a] = Ts[b] /\ Input(a) = Input(b) /\ a < b
+
+
+Passes(rule, n, me) == n # TailNode /\ IF rule = "before" THEN KeyLess(n, me) ELSE ~KeyLess(me, n)
+
+
+Unlinked(n) == PublishRule = "unlinked" \/ (PromiseRule = "unlinked" /\ ~IsTuple(n))
+
+
+Descend(at, hinted) == IF HintRule = "own" /\ ~KeyLess(hinted, at) THEN hinted ELSE at
+
+
 IsLatest(n) == /\ n # Origin
                /\ written[Input(n)] = n
                /\ ~(StartRule = "infinite" /\ Kind[n] = "dummy")
 
 VARIABLES op, level, cur, found, height, hint, reads, head, peek
 
-vars == << next, written, locked, out, asked, pc, op, level, cur, found, 
-           height, hint, reads, head, peek >>
+vars == << chosen, next, written, locked, out, asked, pc, op, level, cur, 
+           found, height, hint, reads, head, peek >>
 
 ProcSet == (Inputs) \cup (Readers)
 
 Init == (* Global variables *)
+        /\ chosen \in DOMAIN Scripts
         /\ next = [n \in Nodes |-> [l \in 0 .. Top |-> FirstNext(n)]]
         /\ written = [k \in Inputs |-> IF HasDummies THEN Dummy(k) ELSE None]
         /\ locked = FALSE
@@ -437,8 +474,8 @@ insert_search_next(self) == /\ pc[self] = "insert_search_next"
                                   ELSE /\ pc' = [pc EXCEPT ![self] = "Done"]
                                        /\ UNCHANGED << op, level, cur, height, 
                                                        hint, reads >>
-                            /\ UNCHANGED << next, written, locked, out, asked, 
-                                            found, head, peek >>
+                            /\ UNCHANGED << chosen, next, written, locked, out, 
+                                            asked, found, head, peek >>
 
 insert_lock(self) == /\ pc[self] = "insert_lock"
                      /\ IF locked
@@ -446,8 +483,9 @@ insert_lock(self) == /\ pc[self] = "insert_lock"
                                 /\ UNCHANGED locked
                            ELSE /\ locked' = TRUE
                                 /\ pc' = [pc EXCEPT ![self] = "insert_link_next"]
-                     /\ UNCHANGED << next, written, out, asked, op, level, cur, 
-                                     found, height, hint, reads, head, peek >>
+                     /\ UNCHANGED << chosen, next, written, out, asked, op, 
+                                     level, cur, found, height, hint, reads, 
+                                     head, peek >>
 
 insert_link_next(self) == /\ pc[self] = "insert_link_next"
                           /\ LET n == next[cur[self]][level[self]] IN
@@ -469,8 +507,8 @@ insert_link_next(self) == /\ pc[self] = "insert_link_next"
                                                      /\ next' = next
                                           /\ pc' = [pc EXCEPT ![self] = "insert_link_cas"]
                                           /\ cur' = cur
-                          /\ UNCHANGED << written, locked, out, asked, op, 
-                                          level, height, hint, head, peek >>
+                          /\ UNCHANGED << chosen, written, locked, out, asked, 
+                                          op, level, height, hint, head, peek >>
 
 insert_link_cas(self) == /\ pc[self] = "insert_link_cas"
                          /\ IF next[cur[self]][level[self]] = found[self] \/ CasRule = "blind"
@@ -507,8 +545,8 @@ insert_link_cas(self) == /\ pc[self] = "insert_link_cas"
                                           ELSE /\ pc' = [pc EXCEPT ![self] = "insert_link_next"]
                                     /\ UNCHANGED << next, op, level, cur, 
                                                     found, height, hint, reads >>
-                         /\ UNCHANGED << written, locked, out, asked, head, 
-                                         peek >>
+                         /\ UNCHANGED << chosen, written, locked, out, asked, 
+                                         head, peek >>
 
 insert_publish(self) == /\ pc[self] = "insert_publish"
                         /\ written' = [written EXCEPT ![self] = Node(self, op[self])]
@@ -528,8 +566,8 @@ insert_publish(self) == /\ pc[self] = "insert_publish"
                                               /\ UNCHANGED << op, level, cur, 
                                                               found, height, 
                                                               reads >>
-                        /\ UNCHANGED << next, locked, out, asked, hint, head, 
-                                        peek >>
+                        /\ UNCHANGED << chosen, next, locked, out, asked, hint, 
+                                        head, peek >>
 
 insert_unlock(self) == /\ pc[self] = "insert_unlock"
                        /\ locked' = FALSE
@@ -540,8 +578,8 @@ insert_unlock(self) == /\ pc[self] = "insert_unlock"
                        /\ height' = [height EXCEPT ![self] = 0]
                        /\ reads' = [reads EXCEPT ![self] = 0]
                        /\ pc' = [pc EXCEPT ![self] = "insert_search_next"]
-                       /\ UNCHANGED << next, written, out, asked, hint, head, 
-                                       peek >>
+                       /\ UNCHANGED << chosen, next, written, out, asked, hint, 
+                                       head, peek >>
 
 input(self) == insert_search_next(self) \/ insert_lock(self)
                   \/ insert_link_next(self) \/ insert_link_cas(self)
@@ -562,8 +600,8 @@ next_read_written(self) == /\ pc[self] = "next_read_written"
                                                             /\ asked' = asked
                                  ELSE /\ pc' = [pc EXCEPT ![self] = "Done"]
                                       /\ asked' = asked
-                           /\ UNCHANGED << next, written, locked, out, op, 
-                                           level, cur, found, height, hint, 
+                           /\ UNCHANGED << chosen, next, written, locked, out, 
+                                           op, level, cur, found, height, hint, 
                                            reads, head, peek >>
 
 next_read_next(self) == /\ pc[self] = "next_read_next"
@@ -588,8 +626,9 @@ next_read_next(self) == /\ pc[self] = "next_read_next"
                                                            /\ asked' = asked
                                                 /\ out' = out
                                      /\ pc' = [pc EXCEPT ![self] = "next_read_written"]
-                        /\ UNCHANGED << next, written, locked, op, level, cur, 
-                                        found, height, hint, reads, peek >>
+                        /\ UNCHANGED << chosen, next, written, locked, op, 
+                                        level, cur, found, height, hint, reads, 
+                                        peek >>
 
 next_peek_next(self) == /\ pc[self] = "next_peek_next"
                         /\ peek' = [peek EXCEPT ![self] = next[head[self]][0]]
@@ -601,8 +640,9 @@ next_peek_next(self) == /\ pc[self] = "next_peek_next"
                                    /\ pc' = [pc EXCEPT ![self] = "next_read_written"]
                               ELSE /\ pc' = [pc EXCEPT ![self] = "next_peek_written"]
                                    /\ asked' = asked
-                        /\ UNCHANGED << next, written, locked, out, op, level, 
-                                        cur, found, height, hint, reads, head >>
+                        /\ UNCHANGED << chosen, next, written, locked, out, op, 
+                                        level, cur, found, height, hint, reads, 
+                                        head >>
 
 next_peek_written(self) == /\ pc[self] = "next_peek_written"
                            /\ LET n == peek[self] IN
@@ -627,8 +667,9 @@ next_peek_written(self) == /\ pc[self] = "next_peek_written"
                                                                  /\ asked' = asked
                                                       /\ out' = out
                                            /\ pc' = [pc EXCEPT ![self] = "next_read_written"]
-                           /\ UNCHANGED << next, written, locked, op, level, 
-                                           cur, found, height, hint, reads >>
+                           /\ UNCHANGED << chosen, next, written, locked, op, 
+                                           level, cur, found, height, hint, 
+                                           reads >>
 
 reader(self) == next_read_written(self) \/ next_read_next(self)
                    \/ next_peek_next(self) \/ next_peek_written(self)
@@ -645,7 +686,7 @@ Spec == Init /\ [][Next]_vars
 
 Termination == <>(\A self \in ProcSet: pc[self] = "Done")
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-d4bb56aa455606335cb7afd7c481f7e2
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-3d9f191221638a22486aba4ae0e89c19
 
 -----------------------------------------------------------------------------
 \* Invariants (the structure; what readers are promised is in MCTGate)

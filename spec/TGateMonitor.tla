@@ -24,15 +24,14 @@ Asking == -1         \* (after: the node it will be told, or None)
 -----------------------------------------------------------------------------
 \* The abstract gate, from the script alone: what is ready, in order, after so many calls of each input.
 
-LatestAfter(k, i) == LET times == {-1} \cup {Script[k][j].ts : j \in 1 .. i}
-                     IN  CHOOSE ts \in times : \A other \in times : other <= ts
+Progress == {f \in [Inputs -> 0 .. 9] : \A k \in Inputs : f[k] <= CallsMax[k]}
+ProgressOf(s) == {f \in Progress : \A k \in Inputs : f[k] <= Len(Scripts[s][k])}
 
-Progress == {f \in [Inputs -> 0 .. 9] : \A k \in Inputs : f[k] <= Len(Script[k])}
-
-ReadyAfter == TLCEval([f \in Progress |->
-  Merge({n \in TupleNodes : /\ Number(n) <= f[Input(n)]
-                            /\ \A k \in Inputs : \/ Ts[n] < LatestAfter(k, f[k])
-                                                 \/ Ts[n] = LatestAfter(k, f[k]) /\ Input(n) <= k})])
+ReadyAfterOf == TLCEval([s \in DOMAIN Scripts |-> TLCEval([f \in ProgressOf(s) |->
+  Merge(s, {n \in TupleNodes(s) : /\ Number(n) <= f[Input(n)]
+                                  /\ \A k \in Inputs : \/ TsOf[s][n] < Latest(s, k, f[k])
+                                                       \/ TsOf[s][n] = Latest(s, k, f[k]) /\ Input(n) <= k})])])
+ReadyAfter == ReadyAfterOf[chosen]
 
 -----------------------------------------------------------------------------
 \* What may happen next inside a configuration: a call that has begun takes effect.

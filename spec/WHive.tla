@@ -80,7 +80,7 @@
 EXTENDS Integers, Sequences, FiniteSets, TLC
 
 CONSTANTS
-  Script,        \* Script[t]: what thread t calls, in order; threads are 1 .. Len(Script)
+  Scripts,       \* what may be run; Scripts[c][t]: what thread t calls, in order, once at least; threads are 1, 2, ...
   Size, Advance, \* the windows
   Levels,        \* of the list; the ground is level 0
   Heights,       \* the heights that a new node may draw, a subset of 1 .. Levels
@@ -105,7 +105,7 @@ ASSUME /\ ReadRule \in {"scan_first", "scan_read_read", "read_scan_read", "print
        /\ StartRule \in {"inserthead", "anchor", "anchor_far"}
        /\ ReclaimRule \in {"never", "anchors", "printed", "unconfirmed"}
 
-Threads == DOMAIN Script
+Threads == DOMAIN Scripts[1]     \* the same in all scripts
 Reader == 0
 Infinity == 1000
 Base == 10             \* of the words of a sum
@@ -141,12 +141,15 @@ TailNode == <<0, 0, Infinity>>
 Unset == <<0, 1, Infinity>>      \* a pointer that nobody has written yet
 Ts(node) == node[3]
 
-\* The same for call i of thread t, as constants.
-Targets == [t \in Threads |-> [i \in DOMAIN Script[t] |-> TargetsOf(Script[t][i])]]
-Position == [t \in Threads |-> [i \in DOMAIN Script[t] |-> PositionOf(Script[t][i])]]
-First == [t \in Threads |-> [i \in DOMAIN Script[t] |-> IF IsClose(Script[t][i]) THEN Infinity ELSE FirstOpen(Script[t][i].ts)]]
+\* The same for call i of thread t in script c, as constants.
+ByCall(Of(_)) == [c \in DOMAIN Scripts |-> TLCEval([t \in Threads |-> TLCEval([i \in DOMAIN Scripts[c][t] |-> Of(Scripts[c][t][i])])])]
+FirstOf(call) == IF IsClose(call) THEN Infinity ELSE FirstOpen(call.ts)
+TargetsIn == TLCEval(ByCall(TargetsOf))
+PositionIn == TLCEval(ByCall(PositionOf))
+FirstIn == TLCEval(ByCall(FirstOf))
 
-Nodes == {HeadNode} \cup UNION {UNION {{<<t, i, s>> : s \in Targets[t][i]} : i \in DOMAIN Script[t]} : t \in Threads}
+Nodes == {HeadNode} \cup UNION {UNION {UNION {{<<t, i, s>> : s \in TargetsIn[c][t][i]} :
+           i \in DOMAIN Scripts[c][t]} : t \in Threads} : c \in DOMAIN Scripts}
 LevelSet == 0 .. Levels - 1
 NoPath == [l \in LevelSet |-> HeadNode]
 
@@ -161,6 +164,7 @@ Announces == StartRule = "inserthead" /\ ReclaimRule \in {"anchors", "unconfirme
 
 (* --algorithm WHive
 variables
+  chosen \in DOMAIN Scripts;      \* never changes
   next = [n \in Nodes |-> [l \in LevelSet |-> IF n = HeadNode THEN TailNode ELSE Unset]];
   height = [n \in Nodes |-> IF n = HeadNode THEN Levels ELSE 0];
   winset = [n \in Nodes |-> << >>];
@@ -170,6 +174,13 @@ variables
   lock = 0;
   freed = {};
   delivered = << >>;
+
+define
+  Script == Scripts[chosen]
+  Targets == TargetsIn[chosen]
+  Position == PositionIn[chosen]
+  First == FirstIn[chosen]
+end define;
 
 macro end_call() begin
   w := 0; level := 0; cur := HeadNode; nxt := TailNode; path := NoPath; sum := 0;
@@ -377,7 +388,7 @@ next_scan:
   else
     with least = Lesser(low, written[j]) do
       if ReadRule \in {"printed_once", "printed"} /\ written[j] = Ts(cand) then answer_null(0);
-      elsif j < Len(Script) then low := least; j := j + 1; goto next_scan;
+      elsif j < Cardinality(Threads) then low := least; j := j + 1; goto next_scan;
       elsif ~ReadsBeforeScan then low := least; goto next_read;
       elsif ReadRule = "read_scan_read" then
         if cand = TailNode \/ Ts(cand) >= least then answer_null(least); else goto next_reread; end if;
@@ -423,25 +434,34 @@ next_take:
 
 reclaim_scan:
   limit := Lesser(limit, Ts(anchor[j]));
-  if j < Len(Script) then j := j + 1; goto reclaim_scan; else j := 1; end if;
+  if j < Cardinality(Threads) then j := j + 1; goto reclaim_scan; else j := 1; end if;
 
 reclaim_free:
   freed := freed \cup {n \in Nodes \ {HeadNode} : height[n] > 0 /\ Ts(n) < limit};
   end_delivery();
 end process;
 end algorithm *)
-\* BEGIN TRANSLATION - the hash of the PCal code: PCal-d1af354ca72763641f7f57232ca6563b
-VARIABLES next, height, winset, written, inserthead, anchor, lock, freed, 
-          delivered, pc, turn, w, level, cur, nxt, path, sum, readhead, cand, 
-          low, j, asked, limit
+\* BEGIN TRANSLATION - the hash of the PCal code: PCal-3918009c801f64d5b84d37f404c020a3
+VARIABLES chosen, next, height, winset, written, inserthead, anchor, lock, 
+          freed, delivered, pc
 
-vars == << next, height, winset, written, inserthead, anchor, lock, freed, 
-           delivered, pc, turn, w, level, cur, nxt, path, sum, readhead, cand, 
-           low, j, asked, limit >>
+(* define statement *)
+Script == Scripts[chosen]
+Targets == TargetsIn[chosen]
+Position == PositionIn[chosen]
+First == FirstIn[chosen]
+
+VARIABLES turn, w, level, cur, nxt, path, sum, readhead, cand, low, j, asked, 
+          limit
+
+vars == << chosen, next, height, winset, written, inserthead, anchor, lock, 
+           freed, delivered, pc, turn, w, level, cur, nxt, path, sum, 
+           readhead, cand, low, j, asked, limit >>
 
 ProcSet == (Threads) \cup {Reader}
 
 Init == (* Global variables *)
+        /\ chosen \in DOMAIN Scripts
         /\ next = [n \in Nodes |-> [l \in LevelSet |-> IF n = HeadNode THEN TailNode ELSE Unset]]
         /\ height = [n \in Nodes |-> IF n = HeadNode THEN Levels ELSE 0]
         /\ winset = [n \in Nodes |-> << >>]
@@ -512,16 +532,16 @@ publish(self) == /\ pc[self] = "publish"
                                                              /\ turn' = turn
                                                         ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
                                                              /\ pc' = [pc EXCEPT ![self] = "publish"]
-                 /\ UNCHANGED << next, height, winset, inserthead, anchor, 
-                                 lock, freed, delivered, readhead, cand, low, 
-                                 j, asked, limit >>
+                 /\ UNCHANGED << chosen, next, height, winset, inserthead, 
+                                 anchor, lock, freed, delivered, readhead, 
+                                 cand, low, j, asked, limit >>
 
 update_start(self) == /\ pc[self] = "update_start"
                       /\ cur' = [cur EXCEPT ![self] = inserthead]
                       /\ IF Announces
                             THEN /\ pc' = [pc EXCEPT ![self] = "update_hold"]
                             ELSE /\ pc' = [pc EXCEPT ![self] = "update_search"]
-                      /\ UNCHANGED << next, height, winset, written, 
+                      /\ UNCHANGED << chosen, next, height, winset, written, 
                                       inserthead, anchor, lock, freed, 
                                       delivered, turn, w, level, nxt, path, 
                                       sum, readhead, cand, low, j, asked, 
@@ -532,10 +552,10 @@ update_hold(self) == /\ pc[self] = "update_hold"
                      /\ IF ReclaimRule = "unconfirmed"
                            THEN /\ pc' = [pc EXCEPT ![self] = "update_search"]
                            ELSE /\ pc' = [pc EXCEPT ![self] = "update_confirm"]
-                     /\ UNCHANGED << next, height, winset, written, inserthead, 
-                                     lock, freed, delivered, turn, w, level, 
-                                     cur, nxt, path, sum, readhead, cand, low, 
-                                     j, asked, limit >>
+                     /\ UNCHANGED << chosen, next, height, winset, written, 
+                                     inserthead, lock, freed, delivered, turn, 
+                                     w, level, cur, nxt, path, sum, readhead, 
+                                     cand, low, j, asked, limit >>
 
 update_confirm(self) == /\ pc[self] = "update_confirm"
                         /\ IF inserthead # cur[self]
@@ -543,7 +563,7 @@ update_confirm(self) == /\ pc[self] = "update_confirm"
                                    /\ pc' = [pc EXCEPT ![self] = "update_hold"]
                               ELSE /\ pc' = [pc EXCEPT ![self] = "update_search"]
                                    /\ cur' = cur
-                        /\ UNCHANGED << next, height, winset, written, 
+                        /\ UNCHANGED << chosen, next, height, winset, written, 
                                         inserthead, anchor, lock, freed, 
                                         delivered, turn, w, level, nxt, path, 
                                         sum, readhead, cand, low, j, asked, 
@@ -593,9 +613,10 @@ update_search(self) == /\ pc[self] = "update_search"
                                                                         w, cur, 
                                                                         nxt, 
                                                                         sum >>
-                       /\ UNCHANGED << next, winset, written, inserthead, 
-                                       anchor, lock, freed, delivered, 
-                                       readhead, cand, low, j, asked, limit >>
+                       /\ UNCHANGED << chosen, next, winset, written, 
+                                       inserthead, anchor, lock, freed, 
+                                       delivered, readhead, cand, low, j, 
+                                       asked, limit >>
 
 update_anchor(self) == /\ pc[self] = "update_anchor"
                        /\ anchor' = [anchor EXCEPT ![self] = IF IsClose(Script[self][turn[self]]) THEN TailNode ELSE cur[self]]
@@ -629,18 +650,18 @@ update_anchor(self) == /\ pc[self] = "update_anchor"
                                                         /\ path' = path
                                              /\ level' = level
                                   /\ UNCHANGED << turn, w, cur, nxt, sum >>
-                       /\ UNCHANGED << next, winset, written, inserthead, lock, 
-                                       freed, delivered, readhead, cand, low, 
-                                       j, asked, limit >>
+                       /\ UNCHANGED << chosen, next, winset, written, 
+                                       inserthead, lock, freed, delivered, 
+                                       readhead, cand, low, j, asked, limit >>
 
 insert_lock(self) == /\ pc[self] = "insert_lock"
                      /\ lock = 0
                      /\ lock' = self
                      /\ pc' = [pc EXCEPT ![self] = "insert_read"]
-                     /\ UNCHANGED << next, height, winset, written, inserthead, 
-                                     anchor, freed, delivered, turn, w, level, 
-                                     cur, nxt, path, sum, readhead, cand, low, 
-                                     j, asked, limit >>
+                     /\ UNCHANGED << chosen, next, height, winset, written, 
+                                     inserthead, anchor, freed, delivered, 
+                                     turn, w, level, cur, nxt, path, sum, 
+                                     readhead, cand, low, j, asked, limit >>
 
 insert_read(self) == /\ pc[self] = "insert_read"
                      /\ LET node == next[cur[self]][level[self]] IN
@@ -665,9 +686,10 @@ insert_read(self) == /\ pc[self] = "insert_read"
                                              /\ pc' = [pc EXCEPT ![self] = "insert_read"]
                                              /\ UNCHANGED << next, nxt >>
                                   /\ UNCHANGED << height, path >>
-                     /\ UNCHANGED << winset, written, inserthead, anchor, lock, 
-                                     freed, delivered, turn, w, level, sum, 
-                                     readhead, cand, low, j, asked, limit >>
+                     /\ UNCHANGED << chosen, winset, written, inserthead, 
+                                     anchor, lock, freed, delivered, turn, w, 
+                                     level, sum, readhead, cand, low, j, asked, 
+                                     limit >>
 
 insert_cas(self) == /\ pc[self] = "insert_cas"
                     /\ IF next[cur[self]][level[self]] = nxt[self] \/ InsertRule = "blind"
@@ -686,14 +708,15 @@ insert_cas(self) == /\ pc[self] = "insert_cas"
                                                 ELSE /\ pc' = [pc EXCEPT ![self] = "window_find"]
                           ELSE /\ pc' = [pc EXCEPT ![self] = "insert_read"]
                                /\ UNCHANGED << next, level, cur, nxt, path >>
-                    /\ UNCHANGED << height, winset, written, inserthead, 
-                                    anchor, lock, freed, delivered, turn, w, 
-                                    sum, readhead, cand, low, j, asked, limit >>
+                    /\ UNCHANGED << chosen, height, winset, written, 
+                                    inserthead, anchor, lock, freed, delivered, 
+                                    turn, w, sum, readhead, cand, low, j, 
+                                    asked, limit >>
 
 insert_unlock(self) == /\ pc[self] = "insert_unlock"
                        /\ lock' = 0
                        /\ pc' = [pc EXCEPT ![self] = "window_find"]
-                       /\ UNCHANGED << next, height, winset, written, 
+                       /\ UNCHANGED << chosen, next, height, winset, written, 
                                        inserthead, anchor, freed, delivered, 
                                        turn, w, level, cur, nxt, path, sum, 
                                        readhead, cand, low, j, asked, limit >>
@@ -702,10 +725,10 @@ window_find(self) == /\ pc[self] = "window_find"
                      /\ IF Script[self][turn[self]].key \in DOMAIN winset[cur[self]]
                            THEN /\ pc' = [pc EXCEPT ![self] = "window_process"]
                            ELSE /\ pc' = [pc EXCEPT ![self] = "window_insert"]
-                     /\ UNCHANGED << next, height, winset, written, inserthead, 
-                                     anchor, lock, freed, delivered, turn, w, 
-                                     level, cur, nxt, path, sum, readhead, 
-                                     cand, low, j, asked, limit >>
+                     /\ UNCHANGED << chosen, next, height, winset, written, 
+                                     inserthead, anchor, lock, freed, 
+                                     delivered, turn, w, level, cur, nxt, path, 
+                                     sum, readhead, cand, low, j, asked, limit >>
 
 window_insert(self) == /\ pc[self] = "window_insert"
                        /\ IF WindowRule = "overwrite" \/ Script[self][turn[self]].key \notin DOMAIN winset[cur[self]]
@@ -713,10 +736,11 @@ window_insert(self) == /\ pc[self] = "window_insert"
                              ELSE /\ TRUE
                                   /\ UNCHANGED winset
                        /\ pc' = [pc EXCEPT ![self] = "window_process"]
-                       /\ UNCHANGED << next, height, written, inserthead, 
-                                       anchor, lock, freed, delivered, turn, w, 
-                                       level, cur, nxt, path, sum, readhead, 
-                                       cand, low, j, asked, limit >>
+                       /\ UNCHANGED << chosen, next, height, written, 
+                                       inserthead, anchor, lock, freed, 
+                                       delivered, turn, w, level, cur, nxt, 
+                                       path, sum, readhead, cand, low, j, 
+                                       asked, limit >>
 
 window_process(self) == /\ pc[self] = "window_process"
                         /\ LET held == winset[cur[self]][Script[self][turn[self]].key] IN
@@ -827,9 +851,10 @@ window_process(self) == /\ pc[self] = "window_process"
                                                                                                          /\ turn' = turn
                                                                                                     ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
                                                                                                          /\ pc' = [pc EXCEPT ![self] = "publish"]
-                        /\ UNCHANGED << next, height, written, inserthead, 
-                                        anchor, lock, freed, delivered, 
-                                        readhead, cand, low, j, asked, limit >>
+                        /\ UNCHANGED << chosen, next, height, written, 
+                                        inserthead, anchor, lock, freed, 
+                                        delivered, readhead, cand, low, j, 
+                                        asked, limit >>
 
 window_store(self) == /\ pc[self] = "window_store"
                       /\ IF WindowRule = "split"
@@ -879,9 +904,10 @@ window_store(self) == /\ pc[self] = "window_store"
                                  /\ pc' = [pc EXCEPT ![self] = "window_carry"]
                                  /\ UNCHANGED << turn, w, level, cur, nxt, 
                                                  path >>
-                      /\ UNCHANGED << next, height, written, inserthead, 
-                                      anchor, lock, freed, delivered, readhead, 
-                                      cand, low, j, asked, limit >>
+                      /\ UNCHANGED << chosen, next, height, written, 
+                                      inserthead, anchor, lock, freed, 
+                                      delivered, readhead, cand, low, j, asked, 
+                                      limit >>
 
 window_carry(self) == /\ pc[self] = "window_carry"
                       /\ winset' = [winset EXCEPT ![cur[self]][Script[self][turn[self]].key] = @ + Base * sum[self]]
@@ -921,9 +947,10 @@ window_carry(self) == /\ pc[self] = "window_carry"
                                                                   /\ turn' = turn
                                                              ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
                                                                   /\ pc' = [pc EXCEPT ![self] = "publish"]
-                      /\ UNCHANGED << next, height, written, inserthead, 
-                                      anchor, lock, freed, delivered, readhead, 
-                                      cand, low, j, asked, limit >>
+                      /\ UNCHANGED << chosen, next, height, written, 
+                                      inserthead, anchor, lock, freed, 
+                                      delivered, readhead, cand, low, j, asked, 
+                                      limit >>
 
 window_swap(self) == /\ pc[self] = "window_swap"
                      /\ IF winset[cur[self]][Script[self][turn[self]].key] = sum[self] \/ WindowRule = "swap_blind"
@@ -970,9 +997,9 @@ window_swap(self) == /\ pc[self] = "window_swap"
                            ELSE /\ pc' = [pc EXCEPT ![self] = "window_process"]
                                 /\ UNCHANGED << winset, turn, w, level, cur, 
                                                 nxt, path, sum >>
-                     /\ UNCHANGED << next, height, written, inserthead, anchor, 
-                                     lock, freed, delivered, readhead, cand, 
-                                     low, j, asked, limit >>
+                     /\ UNCHANGED << chosen, next, height, written, inserthead, 
+                                     anchor, lock, freed, delivered, readhead, 
+                                     cand, low, j, asked, limit >>
 
 publish_last(self) == /\ pc[self] = "publish_last"
                       /\ IF Position[self][turn[self]] > written[self]
@@ -994,9 +1021,9 @@ publish_last(self) == /\ pc[self] = "publish_last"
                                             /\ turn' = turn
                                        ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
                                             /\ pc' = [pc EXCEPT ![self] = "publish"]
-                      /\ UNCHANGED << next, height, winset, inserthead, anchor, 
-                                      lock, freed, delivered, readhead, cand, 
-                                      low, j, asked, limit >>
+                      /\ UNCHANGED << chosen, next, height, winset, inserthead, 
+                                      anchor, lock, freed, delivered, readhead, 
+                                      cand, low, j, asked, limit >>
 
 update_release(self) == /\ pc[self] = "update_release"
                         /\ anchor' = [anchor EXCEPT ![self] = TailNode]
@@ -1011,7 +1038,7 @@ update_release(self) == /\ pc[self] = "update_release"
                                    /\ turn' = turn
                               ELSE /\ turn' = [turn EXCEPT ![self] = turn[self] + 1]
                                    /\ pc' = [pc EXCEPT ![self] = "publish"]
-                        /\ UNCHANGED << next, height, winset, written, 
+                        /\ UNCHANGED << chosen, next, height, winset, written, 
                                         inserthead, lock, freed, delivered, 
                                         readhead, cand, low, j, asked, limit >>
 
@@ -1044,7 +1071,7 @@ next_scan == /\ pc[Reader] = "next_scan"
                                                       THEN /\ pc' = [pc EXCEPT ![Reader] = "Done"]
                                                       ELSE /\ pc' = [pc EXCEPT ![Reader] = "next_scan"]
                                      /\ UNCHANGED readhead
-                                ELSE /\ IF j < Len(Script)
+                                ELSE /\ IF j < Cardinality(Threads)
                                            THEN /\ low' = least
                                                 /\ j' = j + 1
                                                 /\ pc' = [pc EXCEPT ![Reader] = "next_scan"]
@@ -1116,9 +1143,9 @@ next_scan == /\ pc[Reader] = "next_scan"
                                                                                                        THEN /\ pc' = [pc EXCEPT ![Reader] = "next_head"]
                                                                                                        ELSE /\ pc' = [pc EXCEPT ![Reader] = "next_take"]
                                                                                  /\ asked' = asked
-             /\ UNCHANGED << next, height, winset, written, inserthead, anchor, 
-                             lock, freed, delivered, turn, w, level, cur, nxt, 
-                             path, sum, limit >>
+             /\ UNCHANGED << chosen, next, height, winset, written, inserthead, 
+                             anchor, lock, freed, delivered, turn, w, level, 
+                             cur, nxt, path, sum, limit >>
 
 next_peek == /\ pc[Reader] = "next_peek"
              /\ IF next[readhead][0] = TailNode /\ ReadRule \in {"printed_once", "printed"}
@@ -1140,17 +1167,17 @@ next_peek == /\ pc[Reader] = "next_peek"
                               ELSE /\ cand' = next[readhead][0]
                                    /\ pc' = [pc EXCEPT ![Reader] = "next_scan"]
                         /\ UNCHANGED << low, j, asked >>
-             /\ UNCHANGED << next, height, winset, written, inserthead, anchor, 
-                             lock, freed, delivered, turn, w, level, cur, nxt, 
-                             path, sum, readhead, limit >>
+             /\ UNCHANGED << chosen, next, height, winset, written, inserthead, 
+                             anchor, lock, freed, delivered, turn, w, level, 
+                             cur, nxt, path, sum, readhead, limit >>
 
 next_peek_ts == /\ pc[Reader] = "next_peek_ts"
                 /\ cand' = next[readhead][0]
                 /\ pc' = [pc EXCEPT ![Reader] = "next_scan"]
-                /\ UNCHANGED << next, height, winset, written, inserthead, 
-                                anchor, lock, freed, delivered, turn, w, level, 
-                                cur, nxt, path, sum, readhead, low, j, asked, 
-                                limit >>
+                /\ UNCHANGED << chosen, next, height, winset, written, 
+                                inserthead, anchor, lock, freed, delivered, 
+                                turn, w, level, cur, nxt, path, sum, readhead, 
+                                low, j, asked, limit >>
 
 next_read == /\ pc[Reader] = "next_read"
              /\ LET node == next[readhead][0] IN
@@ -1180,9 +1207,9 @@ next_read == /\ pc[Reader] = "next_read"
                                              THEN /\ pc' = [pc EXCEPT ![Reader] = "next_head"]
                                              ELSE /\ pc' = [pc EXCEPT ![Reader] = "next_take"]
                             /\ asked' = asked
-             /\ UNCHANGED << next, height, winset, written, inserthead, anchor, 
-                             lock, freed, delivered, turn, w, level, cur, nxt, 
-                             path, sum, limit >>
+             /\ UNCHANGED << chosen, next, height, winset, written, inserthead, 
+                             anchor, lock, freed, delivered, turn, w, level, 
+                             cur, nxt, path, sum, limit >>
 
 next_reread == /\ pc[Reader] = "next_reread"
                /\ LET node == next[readhead][0] IN
@@ -1193,16 +1220,17 @@ next_reread == /\ pc[Reader] = "next_reread"
                     /\ IF StartRule = "inserthead" /\ (height[node] = Levels \/ HeadRule = "any")
                           THEN /\ pc' = [pc EXCEPT ![Reader] = "next_head"]
                           ELSE /\ pc' = [pc EXCEPT ![Reader] = "next_take"]
-               /\ UNCHANGED << next, height, winset, written, inserthead, 
-                               anchor, lock, freed, delivered, turn, w, level, 
-                               cur, nxt, path, sum, asked, limit >>
+               /\ UNCHANGED << chosen, next, height, winset, written, 
+                               inserthead, anchor, lock, freed, delivered, 
+                               turn, w, level, cur, nxt, path, sum, asked, 
+                               limit >>
 
 next_head == /\ pc[Reader] = "next_head"
              /\ inserthead' = (IF HeadRule = "ahead" /\ next[readhead][0] # TailNode THEN next[readhead][0] ELSE readhead)
              /\ pc' = [pc EXCEPT ![Reader] = "next_take"]
-             /\ UNCHANGED << next, height, winset, written, anchor, lock, 
-                             freed, delivered, turn, w, level, cur, nxt, path, 
-                             sum, readhead, cand, low, j, asked, limit >>
+             /\ UNCHANGED << chosen, next, height, winset, written, anchor, 
+                             lock, freed, delivered, turn, w, level, cur, nxt, 
+                             path, sum, readhead, cand, low, j, asked, limit >>
 
 next_take == /\ pc[Reader] = "next_take"
              /\ delivered' = Append(delivered, <<Ts(readhead), winset[readhead]>>)
@@ -1220,21 +1248,21 @@ next_take == /\ pc[Reader] = "next_take"
                               THEN /\ pc' = [pc EXCEPT ![Reader] = "reclaim_free"]
                               ELSE /\ pc' = [pc EXCEPT ![Reader] = "reclaim_scan"]
                         /\ asked' = asked
-             /\ UNCHANGED << next, height, winset, written, inserthead, anchor, 
-                             lock, freed, turn, w, level, cur, nxt, path, sum, 
-                             readhead, cand, low, j >>
+             /\ UNCHANGED << chosen, next, height, winset, written, inserthead, 
+                             anchor, lock, freed, turn, w, level, cur, nxt, 
+                             path, sum, readhead, cand, low, j >>
 
 reclaim_scan == /\ pc[Reader] = "reclaim_scan"
                 /\ limit' = Lesser(limit, Ts(anchor[j]))
-                /\ IF j < Len(Script)
+                /\ IF j < Cardinality(Threads)
                       THEN /\ j' = j + 1
                            /\ pc' = [pc EXCEPT ![Reader] = "reclaim_scan"]
                       ELSE /\ j' = 1
                            /\ pc' = [pc EXCEPT ![Reader] = "reclaim_free"]
-                /\ UNCHANGED << next, height, winset, written, inserthead, 
-                                anchor, lock, freed, delivered, turn, w, level, 
-                                cur, nxt, path, sum, readhead, cand, low, 
-                                asked >>
+                /\ UNCHANGED << chosen, next, height, winset, written, 
+                                inserthead, anchor, lock, freed, delivered, 
+                                turn, w, level, cur, nxt, path, sum, readhead, 
+                                cand, low, asked >>
 
 reclaim_free == /\ pc[Reader] = "reclaim_free"
                 /\ freed' = (freed \cup {n \in Nodes \ {HeadNode} : height[n] > 0 /\ Ts(n) < limit})
@@ -1246,9 +1274,10 @@ reclaim_free == /\ pc[Reader] = "reclaim_free"
                            /\ IF asked' = Polls
                                  THEN /\ pc' = [pc EXCEPT ![Reader] = "Done"]
                                  ELSE /\ pc' = [pc EXCEPT ![Reader] = "next_scan"]
-                /\ UNCHANGED << next, height, winset, written, inserthead, 
-                                anchor, lock, delivered, turn, w, level, cur, 
-                                nxt, path, sum, readhead, cand, low, j >>
+                /\ UNCHANGED << chosen, next, height, winset, written, 
+                                inserthead, anchor, lock, delivered, turn, w, 
+                                level, cur, nxt, path, sum, readhead, cand, 
+                                low, j >>
 
 reader == next_scan \/ next_peek \/ next_peek_ts \/ next_read
              \/ next_reread \/ next_head \/ next_take \/ reclaim_scan
@@ -1266,5 +1295,5 @@ Spec == Init /\ [][Next]_vars
 
 Termination == <>(\A self \in ProcSet: pc[self] = "Done")
 
-\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-f7716eae563eee989d15b91b9906b36e
+\* END TRANSLATION - the hash of the generated TLA code (remove to silence divergence warnings): TLA-49ddcbe73da41a60b0c8a8cc62b6ca13
 =============================================================================

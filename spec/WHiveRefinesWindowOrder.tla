@@ -37,7 +37,7 @@ ForetoldSpec ==
 NullsHold == foretold # "broken"
 
 -----------------------------------------------------------------------------
-Calls == UNION {{Script[t][i] : i \in DOMAIN Script[t]} : t \in Threads}
+Calls == UNION {UNION {{Scripts[c][t][i] : i \in DOMAIN Scripts[c][t]} : t \in Threads} : c \in DOMAIN Scripts}
 
 Abstract == INSTANCE WindowOrder WITH
   Tuples <- {TupleOf(c) : c \in {d \in Calls : IsUpdate(d)}},

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from pystream.verify.tlc import CheckError, progress, tables, update
+from pystream.verify.tlc.changed import write_changed
 from pystream.verify.tlc.check import Wish, run_check
 from pystream.verify.tlc.java import find_tools
 from pystream.verify.tlc.manifest import THEOREMS, Model, find_spec, load
@@ -109,7 +110,7 @@ def _main(options: _Options) -> int:
     manifest = load(spec)
     chosen = _chosen(options, manifest)
     if options.keep:
-        _write_configurations(options.keep, chosen)
+        _write_configurations(spec, options.keep, chosen)
     console = _console()
     if options.list:
         console.print(tables.list_table(chosen))
@@ -146,12 +147,15 @@ def _run(options: _Options, spec: Path, manifest: Sequence[Model], chosen: Seque
     return 0 if tables.succeeded(outcome, compare=compare) else 1
 
 
-def _write_configurations(folder: Path, models: Sequence[Model]) -> None:
+def _write_configurations(spec: Path, folder: Path, models: Sequence[Model]) -> None:
     make_folder(folder)
     for model in models:
         flags = "" if model.deadlock else "-deadlock "
         head = f"\\* {model.name}: tlc2.TLC {flags}-config {model.name}.cfg {model.module}\n"
         write_whole(folder / f"{model.name}.cfg", head + model.cfg())
+        if model.change:  # beside the others: two models may change one module
+            make_folder(folder / model.name)
+            write_changed(spec, model, folder / model.name)
 
 
 def _console() -> Console:

@@ -9,6 +9,8 @@ tlc        one TLC run: its command line, and how far it is
 messages   TLC's output cut into messages
 result     what a run found, and whether that is what the manifest says
 coverage   PlusCal labels that no passing model reaches
+falsified  properties that no model violates
+changed    a module with a mistake in its text
 pluscal    are the committed translations up to date
 values     TLA+ values as TLC prints them, and what changed between two
 trace      a counterexample, one line a step, one column a thread

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pystream.verify.tlc import limits, pluscal, runner, tlc
 from pystream.verify.tlc.coverage import Coverage, coverage
+from pystream.verify.tlc.falsified import Falsified, falsified
 from pystream.verify.tlc.java import Tools
 from pystream.verify.tlc.manifest import Model
 from pystream.verify.tlc.result import Result, read_result
@@ -41,7 +42,8 @@ class Wish:
     models: Sequence[Model]
     jobs: int | None = None
     timeout_s: float | None = None
-    # Translations are checked when the whole set runs, not when somebody looks at one model.
+    # Translations, and that each property is violated somewhere, are checked when the whole set runs, not when somebody
+    # looks at one model.
     translations: bool = False
 
 
@@ -51,6 +53,7 @@ class Outcome:
 
     results: tuple[Result, ...]
     coverage: Coverage
+    falsified: Falsified
     translations: Mapping[str, str | None]
     slots: int
     seconds: float
@@ -96,6 +99,7 @@ def run_check(tools: Tools, spec: Path, manifest: Sequence[Model], wish: Wish, d
     return Outcome(
         results=results,
         coverage=coverage(spec, manifest, results),
+        falsified=falsified(spec, manifest if wish.translations else ()),
         translations={module.stem: pluscal.stale(module, finished[module.name]) for module in modules},
         slots=plan.slots,
         seconds=time.monotonic() - started,

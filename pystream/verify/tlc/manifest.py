@@ -41,7 +41,9 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "constraint": (str,),
     "view": (str,),
     "symmetry": (str,),
+    "change": (list,),
 }
+_CHANGE_PARTS = 3
 _REQUIRED = ("name", "module", "shows", "expected")
 
 
@@ -70,6 +72,8 @@ class Model:
     constraint: str = ""
     view: str = ""
     symmetry: str = ""
+    # A mistake that is no rule: module, a piece of its TLA+ text that is there once, and what stands there instead.
+    change: tuple[str, ...] = ()
     # Set by `load`: of the models of its module that must pass none is smaller, and none is small.
     smallest: bool = False
 
@@ -168,10 +172,11 @@ def parse_model(entry: Any) -> Model:
     _check_keys(entry)
     values = dict(entry)
     values["constants"] = {key: _tla(value) for key, value in entry.get("constants", {}).items()}
-    for key in ("invariants", "properties", "theorem"):
+    for key in ("invariants", "properties", "theorem", "change"):
         values[key] = tuple(map(str, entry.get(key, ())))
     model = Model(**values)
     _check_expected(model)
+    _check_change(model)
     if unknown := set(model.theorem) - set(THEOREMS):
         raise ValueError(f"theorem {min(unknown)} is not in the paper; there are {', '.join(THEOREMS)}")
     return model
@@ -197,6 +202,13 @@ def _check_expected(model: Model) -> None:
     known = (PASS, DEADLOCK, ASSERT, *model.invariants, *model.properties)
     if model.expected not in known:
         raise ValueError(f"expected is {model.expected!r}, but only {', '.join(known)} can come out")
+
+
+def _check_change(model: Model) -> None:
+    if model.change and len(model.change) != _CHANGE_PARTS:
+        raise ValueError("change must be three texts: module, what stands there, what stands there instead")
+    if model.change and model.must_pass:
+        raise ValueError("change is for models that must fail")
 
 
 def _tla(value: Any) -> str:

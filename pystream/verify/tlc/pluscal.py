@@ -45,6 +45,15 @@ def seeded(path: Path) -> set[str]:
     return {name for line in _SEEDED.findall(path.read_text(encoding="utf-8")) for name in re.findall(r"\w+", line)}
 
 
+def algorithm_lines(text: str) -> tuple[int, int]:
+    """Return the lines of the algorithm, a comment to TLC, as a half-open range that begins at 0; empty without one."""
+    found = _ALGORITHM.search(text)
+    begin = text.find(_BEGIN, found.end()) if found else -1
+    if not found or begin < 0:
+        return 0, 0
+    return _line(text, found.start()) - 1, _line(text, begin) - 1
+
+
 def _label(path: Path, text: str, found: re.Match[str]) -> Label:
     follower = _NEXT_DEFINITION.search(text, found.end())
     end = follower.start() if follower else len(text)

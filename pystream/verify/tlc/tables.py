@@ -36,7 +36,7 @@ def problems(result: Result, *, compare: bool) -> list[str]:
 def succeeded(outcome: Outcome, *, compare: bool) -> bool:
     """Return whether everything is as it must be."""
     sound = not any(problems(result, compare=compare) for result in outcome.results)
-    return sound and not outcome.coverage.unreached and not outcome.stale
+    return sound and not outcome.coverage.unreached and not outcome.stale and not outcome.falsified.never
 
 
 def results_table(outcome: Outcome, *, compare: bool) -> Table:
@@ -78,6 +78,8 @@ def foot(outcome: Outcome, *, compare: bool) -> Iterator[Text]:
     yield _sums(outcome, compare=compare)
     if outcome.coverage.judged:
         yield from _labels(outcome)
+    if outcome.falsified.checked:
+        yield from _properties(outcome)
     if outcome.translations:
         yield from _translations(outcome)
 
@@ -109,6 +111,14 @@ def _labels(outcome: Outcome) -> Iterator[Text]:
             yield Text(f"  no passing model runs {module}", "red")
         elif names:
             yield Text(f"  no passing model reaches, in {module}: {', '.join(names)}", "red")
+
+
+def _properties(outcome: Outcome) -> Iterator[Text]:
+    checked, never = outcome.falsified.checked, outcome.falsified.never
+    told = f"properties: {len(checked) - len(never)} of {len(checked)} are violated by a model that must fail"
+    yield Text(told, "red" if never else "")
+    for one in never:
+        yield Text(f"  no model violates {one}: one that must fail has to", "red")
 
 
 def _translations(outcome: Outcome) -> Iterator[Text]:

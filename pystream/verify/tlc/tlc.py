@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pystream.verify.tlc.changed import write_changed
 from pystream.verify.tlc.java import Tools
 from pystream.verify.tlc.manifest import Model
 from pystream.verify.tlc.runner import Task
@@ -30,6 +31,7 @@ def task(tools: Tools, spec: Path, model: Model, folder: Path, heap_mb: int, arc
     """
     (folder / "tmp").mkdir(parents=True)
     (folder / CONFIG).write_text(model.cfg(), encoding="utf-8")
+    write_changed(spec, model, folder)
     shared = [f"-XX:SharedArchiveFile={archive}"] if archive else []
     command = [*_java(tools, model, folder, heap_mb), *shared, f"-DTLA-Library={spec}"]
     command += ["-cp", str(tools.jar), "tlc2.TLC"]
