@@ -32,7 +32,7 @@ Or feed it while it runs, and read windows as soon as they are complete.
 Where to go on:
 
     Query, Window         what is asked
-    count sum avg mean var std min max arg_min arg_max first last any all
+    count sum avg mean var std covar corr slope intercept min max arg_min arg_max first last any all
                           the functions; all take `where=`, a pyarrow compute expression
     udf, native_udf       functions of your own, in Python or compiled
     aggregate             whole inputs in, a table out
@@ -75,13 +75,17 @@ if TYPE_CHECKING:
         arg_max,
         arg_min,
         avg,
+        corr,
         count,
+        covar,
         first,
+        intercept,
         last,
         max,
         mean,
         min,
         native_udf,
+        slope,
         std,
         sum,
         udf,
@@ -125,13 +129,17 @@ __all__ = [
     "arg_max",
     "arg_min",
     "avg",
+    "corr",
     "count",
+    "covar",
     "first",
+    "intercept",
     "last",
     "max",
     "mean",
     "min",
     "native_udf",
+    "slope",
     "std",
     "sum",
     "udf",

@@ -24,7 +24,8 @@ class Kind:
     partial  the columns of a partial besides the number of rows (csrc/partials/fold_export.c)
     code     its name in csrc/pystream.h without `PS_`; by default its own in capitals
     ordered  it depends on the order of tuples: it needs a design that keeps it, or one that keeps places
-    by       it takes a second column, of fixed width
+    by       what its second column holds, if there is one: values of fixed width, or numbers
+    gaps     its results may be null although there are values, whatever the parameter
     """
 
     takes: Literal["nothing", "numbers", "booleans", "anything", "user"]
@@ -32,7 +33,8 @@ class Kind:
     partial: tuple[str, ...] = ()
     ordered: bool = False
     code: str = ""
-    by: bool = False
+    by: Literal["", "order", "numbers"] = ""
+    gaps: bool = False
 
     @property
     def fixed_result(self) -> pa.DataType | None:
@@ -47,6 +49,7 @@ class Kind:
 
 
 _PLACED = ("value", "ts", "stream", "position")
+_MOMENTS = ("n", "moments")
 _RANKED = ("value", "by", "ts", "stream", "position")
 
 #: By name.
@@ -54,14 +57,18 @@ KINDS = {
     "count": Kind("nothing", pa.int64(), ("n",)),
     "sum": Kind("numbers", _sum_type, ("n", "sum")),
     "avg": Kind("numbers", pa.float64(), ("n", "sum")),
-    "var": Kind("numbers", pa.float64(), ("n", "moments")),
-    "std": Kind("numbers", pa.float64(), ("n", "moments")),
+    "var": Kind("numbers", pa.float64(), _MOMENTS),
+    "std": Kind("numbers", pa.float64(), _MOMENTS),
     "min": Kind("anything", partial=("value",)),
     "max": Kind("anything", partial=("value",)),
     "first": Kind("anything", partial=_PLACED, ordered=True),
     "last": Kind("anything", partial=_PLACED, ordered=True),
-    "arg_min": Kind("anything", partial=_RANKED, ordered=True, by=True),
-    "arg_max": Kind("anything", partial=_RANKED, ordered=True, by=True),
+    "arg_min": Kind("anything", partial=_RANKED, ordered=True, by="order"),
+    "arg_max": Kind("anything", partial=_RANKED, ordered=True, by="order"),
+    "covar": Kind("numbers", pa.float64(), _MOMENTS, by="numbers"),
+    "slope": Kind("numbers", pa.float64(), _MOMENTS, by="numbers", gaps=True),
+    "intercept": Kind("numbers", pa.float64(), _MOMENTS, by="numbers", gaps=True),
+    "corr": Kind("numbers", pa.float64(), _MOMENTS, by="numbers", gaps=True),
     "any": Kind("booleans", partial=("value",), code="MAX"),
     "all": Kind("booleans", partial=("value",), code="MIN"),
     "udf": Kind("user", ordered=True),

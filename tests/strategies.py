@@ -148,9 +148,9 @@ def cases(draw: st.DrawFn, most: int = 5, without: tuple[str, ...] = ()) -> Case
     keys = draw(st.lists(st.sampled_from(sorted(KEYS)), unique=True, max_size=3))
     aggregates, filters = {}, {}
     for name, column in draw(st.lists(st.sampled_from(functions), unique=True, max_size=5)):
-        by = [draw(st.sampled_from(FIXED_WIDTH))] if KINDS[name].by else []
+        by = [draw(st.sampled_from(NUMBERS if KINDS[name].by == "numbers" else FIXED_WIDTH))] if KINDS[name].by else []
         where, filters[f"{name}_{column}"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
-        more = {"ddof": draw(st.integers(0, 2))} if name in ("var", "std") else {}
+        more = {"ddof": draw(st.integers(0, 2))} if name in ("var", "std", "covar") else {}
         aggregates[f"{name}_{column}"] = getattr(ps, name)(column, *by, where=where, **more)
     if draw(st.booleans()) or not aggregates:
         where, filters["n"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]

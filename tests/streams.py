@@ -34,6 +34,10 @@ ALL = {
     "arg_max_s": ps.arg_max("s", "f"),
     "var_f": ps.var("f"),
     "std_i": ps.std("i", ddof=0, where=SOME),
+    "covar_f_i": ps.covar("f", "i"),
+    "slope_i_f": ps.slope("i", "f"),
+    "intercept_f_i": ps.intercept("f", "i", where=SOME),
+    "corr_f_k": ps.corr("f", "k"),
 }
 
 

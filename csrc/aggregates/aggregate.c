@@ -72,7 +72,7 @@ bool aggregates_reserve(const aggregates *all, uint8_t *state, const batch *b, i
   for (int32_t i = 0; i < all->n; i++) {
     const aggregate *a = &all->each[i];
     if (!a->kernel->reserve || a->column < 0 || !aggregate_counts(a, b, row)) continue;
-    if (!a->kernel->reserve(state + a->offset, &b->columns[a->column], row)) return false;
+    if (!a->kernel->reserve(a, state + a->offset, &b->columns[a->column], row)) return false;
   }
   return true;
 }

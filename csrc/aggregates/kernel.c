@@ -5,17 +5,30 @@
 #include "columns/utf8.h"
 
 static const kernel *const of_integers[PS_FUNCTIONS] = {
-    [PS_COUNT] = &kernel_count,     [PS_SUM] = &kernel_sum_integers, [PS_AVG] = &kernel_avg_integers,
-    [PS_MIN] = &kernel_min,         [PS_MAX] = &kernel_max,          [PS_FIRST] = &kernel_first,
-    [PS_LAST] = &kernel_last,       [PS_VAR] = &kernel_var_integers, [PS_STD] = &kernel_std_integers,
-    [PS_ARG_MIN] = &kernel_arg_min, [PS_ARG_MAX] = &kernel_arg_max,  [PS_UDF] = &kernel_udf,
+    [PS_COUNT] = &kernel_count,      [PS_SUM] = &kernel_sum_integers,
+    [PS_AVG] = &kernel_avg_integers, [PS_MIN] = &kernel_min,
+    [PS_MAX] = &kernel_max,          [PS_FIRST] = &kernel_first,
+    [PS_LAST] = &kernel_last,        [PS_VAR] = &kernel_var_integers,
+    [PS_STD] = &kernel_std_integers, [PS_ARG_MIN] = &kernel_arg_min,
+    [PS_ARG_MAX] = &kernel_arg_max,  [PS_COVAR] = &kernel_covar,
+    [PS_SLOPE] = &kernel_slope,      [PS_INTERCEPT] = &kernel_intercept,
+    [PS_CORR] = &kernel_corr,        [PS_UDF] = &kernel_udf,
     [PS_NATIVE] = &kernel_native};
 
-static const kernel *const of_floats[PS_FUNCTIONS] = {[PS_SUM] = &kernel_sum_floats,  [PS_AVG] = &kernel_avg_floats,
-                                                      [PS_MIN] = &kernel_min,         [PS_MAX] = &kernel_max,
-                                                      [PS_FIRST] = &kernel_first,     [PS_LAST] = &kernel_last,
-                                                      [PS_VAR] = &kernel_var_floats,  [PS_STD] = &kernel_std_floats,
-                                                      [PS_ARG_MIN] = &kernel_arg_min, [PS_ARG_MAX] = &kernel_arg_max};
+static const kernel *const of_floats[PS_FUNCTIONS] = {[PS_SUM] = &kernel_sum_floats,
+                                                      [PS_AVG] = &kernel_avg_floats,
+                                                      [PS_MIN] = &kernel_min,
+                                                      [PS_MAX] = &kernel_max,
+                                                      [PS_FIRST] = &kernel_first,
+                                                      [PS_LAST] = &kernel_last,
+                                                      [PS_VAR] = &kernel_var_floats,
+                                                      [PS_STD] = &kernel_std_floats,
+                                                      [PS_ARG_MIN] = &kernel_arg_min,
+                                                      [PS_ARG_MAX] = &kernel_arg_max,
+                                                      [PS_COVAR] = &kernel_covar,
+                                                      [PS_SLOPE] = &kernel_slope,
+                                                      [PS_INTERCEPT] = &kernel_intercept,
+                                                      [PS_CORR] = &kernel_corr};
 
 static const kernel *const of_bytes[PS_FUNCTIONS] = {
     [PS_MIN] = &kernel_min_bytes,   [PS_MAX] = &kernel_max_bytes,         [PS_FIRST] = &kernel_first_bytes,

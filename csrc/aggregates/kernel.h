@@ -7,8 +7,8 @@
  *   folds (fold.h)                 an entry per slice, which   fold_entries, export, check, import, gather
  *                                  travels
  *
- * Each family is one file: count.c, sums.c, moments.c (var, std), extremes.c (min, max), placed.c (first, last,
- * arg_min, arg_max), strings.c (these six, of strings), user_functions.c. It alone knows the layout of states, partials
+ * Each family is one file: count.c, sums.c, moments.c (var, std), pairs.c (covar, slope, intercept, corr), extremes.c
+ * (min, max), placed.c (first, last, arg_min, arg_max), strings.c (these six, of strings), user_functions.c. It alone knows the layout of states, partials
  * and entries. Zero bytes are an empty one. A state begins with a partial, so a window is finished, combined and saved
  * as the total of a slice is. A callback runs once per block of rows or per slice, never per row; only `add` does.
  *
@@ -122,6 +122,7 @@ typedef struct {
 typedef struct {
   bool mean;     /* sums: avg, not sum */
   bool root;     /* moments: std, not var */
+  int result;    /* pairs: exact_pair_result */
   bool greatest; /* the greatest value or place wins, not the least: max, last, arg_max */
   bool placed;   /* the place of a row decides: first, last, and of equals arg_min, arg_max; entries have it in their
                     last three columns */
@@ -130,8 +131,8 @@ typedef struct {
   size_t state_size;
   bool (*add)(const aggregate *a, void *state, const column *c, int64_t row); /* false: out of memory */
   bool (*combine)(const aggregate *a, void *state, void *other); /* kernel_combine; NULL: the order of tuples matters */
-  bool (*reserve)(void *state, const column *c, int64_t row);    /* NULL: its add never allocates */
-  void (*drop)(void *state);                                     /* frees what the state holds; NULL: nothing to free */
+  bool (*reserve)(const aggregate *a, void *state, const column *c, int64_t row); /* NULL: its add never allocates */
+  void (*drop)(void *state); /* frees what the state holds; NULL: nothing to free */
   ps_code (*finish)(const aggregate *a, const void *state, out_rows *rows, int32_t to, ps_fault *fault);
   bool (*write)(const aggregate *a, const void *state, byte_buffer *to); /* false: out of memory; NULL: no bytes */
   void (*read)(const aggregate *a, void *state, state_reader *from);     /* into a zero state; checks the bytes */
@@ -141,7 +142,7 @@ typedef struct {
   size_t size;   /* of a partial; 0: the number of rows of the key is all that is needed */
   bool stacked;  /* min, max, arg_min, arg_max, first */
   bool sums;     /* sum, avg: may be plain */
-  bool owns;     /* partials may own memory: float sums and moments */
+  bool owns;     /* partials may own memory: float sums, moments, pairs */
   bool is_bytes; /* partials refer to strings */
   ps_code (*fold)(const kernel_target *t, const counted_rows *c);
   bool (*enter)(const partial_totals *t, const partial_list *list); /* false: out of memory */
@@ -187,6 +188,7 @@ const kernel *kernel_of(ps_function function, ps_type type, bool masked);
 extern const kernel kernel_count, kernel_count_rows;
 extern const kernel kernel_sum_integers, kernel_avg_integers, kernel_sum_floats, kernel_avg_floats;
 extern const kernel kernel_var_integers, kernel_std_integers, kernel_var_floats, kernel_std_floats;
+extern const kernel kernel_covar, kernel_slope, kernel_intercept, kernel_corr;
 extern const kernel kernel_min, kernel_max;
 extern const kernel kernel_first, kernel_last, kernel_arg_min, kernel_arg_max;
 extern const kernel kernel_min_bytes, kernel_max_bytes, kernel_first_bytes, kernel_last_bytes;

@@ -83,7 +83,8 @@ static bool float_add(const aggregate *a, void *state, const column *c, int64_t 
   return exact_moments_add(state, bits_double(column_bits(c, row)));
 }
 
-static bool float_reserve(void *state, const column *c, int64_t row) {
+static bool float_reserve(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
   return exact_moments_reserve(state, bits_double(column_bits(c, row)));
 }
 

@@ -47,7 +47,8 @@ static bool string_grow(string_state *s, int64_t length) {
   return ok;
 }
 
-static bool string_reserve(void *state, const column *c, int64_t row) {
+static bool string_reserve(const aggregate *a, void *state, const column *c, int64_t row) {
+  (void)a;
   return string_grow(state, column_bytes(c, row).length);
 }
 

@@ -38,7 +38,8 @@ static bool float_add(const aggregate *a, void *to, const column *c, int64_t row
   return true;
 }
 
-static bool float_reserve(void *to, const column *c, int64_t row) {
+static bool float_reserve(const aggregate *a, void *to, const column *c, int64_t row) {
+  (void)a;
   return exact_sum_reserve(to, bits_double(column_bits(c, row)));
 }
 

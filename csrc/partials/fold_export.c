@@ -11,6 +11,8 @@
  *                                  itself; of floats the narrow sum, behind which the wide one may follow: its limbs, 8
  *                                  bytes each, and how many NaN, +inf and -inf, 8 bytes each (exact_sum.h)
  *     var, std                     how many values;  the moments as bytes (moments.c)
+ *     covar, slope, intercept,     how many pairs;  the pairs as bytes (pairs.c)
+ *     corr
  *     min, max                     the value; null: there is none
  *     first, last                  the same, and the ts, stream and position of the row it comes from
  *     arg_min, arg_max             the value; that of the second column; the ts, stream and position of their row

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import pystream as ps
-from pystream._kinds import OF_COLUMN, OF_TWO
+from pystream._kinds import KINDS, OF_COLUMN, OF_TWO
 from pystream.cli.conditions import condition
 from pystream.errors import PystreamError, SchemaError
 
@@ -141,7 +141,9 @@ def aggregate(text: str) -> Aggregate:
     if function in FUNCTIONS_OF_TWO:
         value, _, by = (part.strip() for part in column.rpartition(":"))
         if not value or not by:
-            raise PystreamError(f"{text!r}: ordered by which column? Say {function}:COLUMN:BY")
+            ordered = KINDS[function].by == "order"
+            missing = ("ordered by which column?", "BY") if ordered else ("with which other column?", "COLUMN")
+            raise PystreamError(f"{text!r}: {missing[0]} Say {function}:COLUMN:{missing[1]}")
         return FUNCTIONS_OF_TWO[function](value, by, where=chosen)
     return FUNCTIONS_OF_COLUMN[function](column, where=chosen)
 

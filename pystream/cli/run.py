@@ -39,7 +39,8 @@ Examples:
   pystream run k-OI --data data --out rows.parquet --engine spark
 \b
 An aggregate is NAME=FUNCTION[:COLUMN], with `where COLUMN OPERATOR LITERAL` if only some rows count.
-Functions: count sum mean (avg) min max first last, and of two columns arg_min:COLUMN:BY arg_max:COLUMN:BY.
+Functions: count sum mean (avg) var std min max first last any all, and of two columns arg_min:COLUMN:BY
+arg_max:COLUMN:BY covar:COLUMN:COLUMN corr slope:Y:X intercept:Y:X.
 \b
 A TOML file says the same:
   window = "1h"

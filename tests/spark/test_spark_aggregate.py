@@ -55,6 +55,10 @@ def test_partitions_do_not_show(partitions, frames):
         "l": ps.last("cons", pc.field("cons") > 300),
         "who": ps.arg_max("meter", "cons"),
         "equals": ps.arg_min("cons", "meter"),
+        "c": ps.covar("cons", "meter"),
+        "trend": ps.slope("cons", "ts"),
+        "start": ps.intercept("cons", "ts"),
+        "r": ps.corr("cons", "meter", where=pc.field("cons") > 300),
     }
     query = ps.Query(ps.Window(30, 7), key=None, aggregates=functions)
     out = aggregate(frames["EC"].repartition(partitions), query, position="position").toArrow()
