@@ -55,11 +55,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from bench_t_gate import FLAGS, ROOT, machine, run, spread
+from bench_t_gate import machine, spread
 from core_sources import CORE_SOURCES, CSRC
 
 from pystream.lab.evaluation.measure import KEPT_UP, PERCENTILES
 from pystream.lab.evaluation.workload import Schedule, Workload
+from pystream.lab.merge import FLAGS, run
 from pystream.queries import PAPER
 from pystream.whole_file import write_whole
 
@@ -105,12 +106,13 @@ class Found:
     schedule: Schedule
     rows: NDArray[np.int64]  # arrival (ns), window, key
 
-    def merged(self, per_second: float) -> float:
-        """Tuples per second: how fast windows come out in the second half, times the tuples of a second."""
+    def merged(self, workload: Workload) -> float:
+        """Tuples per second: how fast windows come out in the second half, in tuples that begin before them."""
         rows = self.second_half()
         if len(rows) < 2 or rows[-1, 0] == rows[0, 0]:
             return 0.0
-        return float((rows[-1, 1] - rows[0, 1]) / (1e-9 * (rows[-1, 0] - rows[0, 0])) * per_second)
+        first, last = workload.tuples_before(rows[[0, -1], 1].astype(np.float64))
+        return float((last - first) / (1e-9 * (rows[-1, 0] - rows[0, 0])))
 
     def second_half(self) -> NDArray[np.int64]:
         """The rows that count."""
@@ -134,7 +136,7 @@ class Bench:
 
     def __init__(self, folder: Path, options: argparse.Namespace) -> None:
         self.folder, self.options = folder, options
-        sources = [ROOT / "bench/inject.c", *CORE_SOURCES]
+        sources = [Path(__file__).with_name("inject.c"), *CORE_SOURCES]
         run("cc", *FLAGS, "-I", CSRC, *sources, "-lpthread", "-lm", "-o", folder / "inject")
         self.workloads = {n: Workload("EC", n, LAP_TUPLES) for n in options.inputs}
 
@@ -162,9 +164,9 @@ class Bench:
     def highest_rate(self, case: Case, design: str) -> float:
         """The first of the falling rates that is kept up; 0: none."""
         workload = case.workload
-        free = self.run(case, design, 0, SATURATED_ROWS, self.options.seconds).merged(workload.per_second)
+        free = self.run(case, design, 0, SATURATED_ROWS, self.options.seconds).merged(workload)
         for factor in FACTORS:
-            if self.paced(case, design, factor * free).merged(workload.per_second) >= KEPT_UP * factor * free:
+            if self.paced(case, design, factor * free).merged(workload) >= KEPT_UP * factor * free:
                 return factor * free
         return 0.0
 
@@ -222,7 +224,7 @@ def measure_latency(bench: Bench) -> list[dict[str, Any]]:
 
 def latency_entry(case: Case, design: str, share: float, most: float, runs: list[Found]) -> dict[str, Any]:
     """What the runs of one turn come to: of each percentile the quartiles over the rounds."""
-    kept_up = [design == NOBODY or r.merged(case.workload.per_second) >= KEPT_UP * share * most for r in runs]
+    kept_up = [design == NOBODY or r.merged(case.workload) >= KEPT_UP * share * most for r in runs]
     each = [ms for r in runs if (ms := latencies(case, design, r)) is not None]
     over_rounds = {
         kind: {p: spread([ms[kind][p] for ms in each]) for p in PERCENTILES} for kind in ("latency", "own") if each
@@ -247,7 +249,7 @@ def measure_single(bench: Bench) -> list[dict[str, Any]]:
             for i in range(len(SINGLE_DESIGNS)):
                 design = SINGLE_DESIGNS[(turn + i) % len(SINGLE_DESIGNS)]
                 found = bench.run(case, design, 0, 1, bench.options.seconds)
-                speeds[design].append(found.merged(case.workload.per_second))
+                speeds[design].append(found.merged(case.workload))
         for design, values in speeds.items():
             ratios = spread([v / max(1.0, b) for v, b in zip(values, speeds[BASELINE], strict=True)])
             entry = {"inputs": inputs, "design": design, "tuples_per_second": values, "ratio_to_mq": ratios}

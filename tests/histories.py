@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from pystream.verify import linearizability as lin
-from pystream.verify.linearizability import Call, Refusal, TGateModel
+from pystream.verify.linearizability import Call, Refusal, SequentialTGate
 
 
 def calls(*rows):
@@ -17,23 +17,23 @@ def calls(*rows):
     return [Call(*row) for row in rows]
 
 
-def explained(history, model) -> bool:
+def explained(history, sequential) -> bool:
     """By trying all orders of the calls, with every choice of the pending ones."""
     done = [c for c in history if not c.pending]
     pending = [c for c in history if c.pending]
     for n in range(len(pending) + 1):
         for chosen in itertools.combinations(pending, n):
-            if any(in_order(order, model) for order in itertools.permutations([*done, *chosen])):
+            if any(in_order(order, sequential) for order in itertools.permutations([*done, *chosen])):
                 return True
     return False
 
 
-def in_order(order, model) -> bool:
-    state = model.initial()
+def in_order(order, sequential) -> bool:
+    state = sequential.initial()
     for i, call in enumerate(order):
         if any(not later.pending and later.returned < call.invoked for later in order[i:]):
             return False
-        state = model.step(state, call)
+        state = sequential.step(state, call)
         if isinstance(state, Refusal):
             return False
     return True
@@ -79,32 +79,32 @@ def producer_calls(draw, name, who, extra):
     return [*rows, ("close", (who,), None)] if draw(st.booleans()) else rows
 
 
-def answered(draw, model, order, wrong):
-    """Run the calls one after the other in this order; gets get the model's answer, but for the `wrong` one."""
-    state, rows = model.initial(), {}
+def answered(draw, sequential, order, wrong):
+    """Run the calls one after the other in this order; gets get the right answer, but for the `wrong` one."""
+    state, rows = sequential.initial(), {}
     for number, (thread, (name, args, result)) in enumerate(order):
         answer = result
         if name.startswith("get"):
-            answer = right_answer(model, state, Call(thread, name, args, None, 0, 0))
+            answer = right_answer(sequential, state, Call(thread, name, args, None, 0, 0))
             call = Call(thread, name, args, None, 0, None)
             if number == wrong:
                 answer = draw(st.sampled_from([None, lin.END, corrupted(answer)]))
         else:
             call = Call(thread, name, args, result, 0, 0)
-        state = model.step(state, call)
+        state = sequential.step(state, call)
         assert not isinstance(state, Refusal), state.why
         rows.setdefault(thread, []).append((name, args, answer))
     return rows
 
 
-def right_answer(model, state, get):
-    """What the model would answer to a get: the one thing that it does not refuse."""
-    if isinstance(model, TGateModel):
+def right_answer(sequential, state, get):
+    """What the sequential object would answer to a get: the one thing that it does not refuse."""
+    if isinstance(sequential, SequentialTGate):
         candidates = [*state.waiting, lin.END, None]
     else:
-        start = model._next_start(state)
-        candidates = [lin.END, None] if start is None else [(start, model._winset(state, start)), None]
-    return next(a for a in candidates if not isinstance(model.step(state, replace(get, result=a)), Refusal))
+        start = sequential._next_start(state)
+        candidates = [lin.END, None] if start is None else [(start, sequential._winset(state, start)), None]
+    return next(a for a in candidates if not isinstance(sequential.step(state, replace(get, result=a)), Refusal))
 
 
 def corrupted(answer):
@@ -130,21 +130,22 @@ def stretched(draw, rows, turns):
 
 
 @st.composite
-def histories(draw, model, right=False):
+def histories(draw, sequential, right=False):
     """A run of producers and readers: right, or with a wrong answer, or with calls that overlap in other ways."""
-    gate = isinstance(model, TGateModel)
+    gate = isinstance(sequential, SequentialTGate)
     numbers = itertools.count()
     extra = (lambda _: (next(numbers),)) if gate else (lambda d: (d(st.sampled_from("ab")), d(st.integers(1, 3))))
     rows = {
-        k: producer_calls(draw, "insert" if gate else "update", k, extra) for k in range(len(model.initial().latest))
+        k: producer_calls(draw, "insert" if gate else "update", k, extra)
+        for k in range(len(sequential.initial().latest))
     }
-    for reader in range(model.readers if gate else 1):
+    for reader in range(sequential.readers if gate else 1):
         get = ("get", (reader,), None) if gate else ("get_next_winset", (), None)
         rows[f"r{reader}"] = [get] * draw(st.integers(1, 5))
     turns = draw(st.permutations([thread for thread, its in rows.items() for _ in its]))
     left = {thread: iter(its) for thread, its in rows.items()}
     wrong = -1 if right else draw(st.integers(-1, len(turns)))
-    rows = answered(draw, model, [(thread, next(left[thread])) for thread in turns], wrong)
+    rows = answered(draw, sequential, [(thread, next(left[thread])) for thread in turns], wrong)
     return draw(stretched(rows, turns) if right or draw(st.booleans()) else stamped(rows))
 
 

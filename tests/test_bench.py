@@ -14,6 +14,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "bench").glob("*.py")), ids=lambda path: path.stem)
+def test_every_file_can_be_imported(path, monkeypatch):
+    """The long ones run in deep tests only, and `pytest bench` collects them all."""
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    monkeypatch.delitem(sys.modules, path.stem, raising=False)
+    importlib.import_module(path.stem)
+
+
 @pytest.mark.deep
 def test_t_gate(tmp_path):
     """The drivers themselves see to it that every tuple comes out once and in order."""
@@ -30,7 +38,7 @@ def test_t_gate(tmp_path):
     assert "timestamps: distinct" in done.stdout
 
 
-@pytest.mark.deep
+@pytest.mark.full
 def test_latency(tmp_path):
     """The driver itself sees to it that windows come out in order."""
     options = ["--query", "k-OI", "--inputs", "2", "--seconds", "0.2", "--rounds", "1", "--out"]

@@ -218,11 +218,46 @@ def test_throughput_is_how_fast_windows_come_out(seconds, sustained):
     assert point.output_us == pytest.approx(0.1e6 / (point.throughput * 0.3))
 
 
-def test_windows_that_come_all_at_once_count_from_the_beginning_of_the_phase():
+def test_windows_that_come_all_at_once_count_from_the_arrival_before_the_phase():
     late = [np.array([1.0 + 1e-6 * n if n else 0.5 for n in range(10)]), 3.0 * np.arange(10)]
-    assert measure._throughput(*late, 0.9, 1.2) == pytest.approx(27 / 0.3)
-    assert measure._throughput(*late, 0.4, 0.9) == 0.0
-    assert measure._throughput(*late, 0.6, 0.9) == 0.0
+    assert measure._throughput(*late, 0.0, 0.9, 1.2) == pytest.approx(27 / 0.5, rel=1e-3)
+    assert measure._throughput(*late, 0.0, 0.4, 0.9) == 0.0
+    assert measure._throughput(*late, 0.0, 0.6, 0.9) == 0.0
+
+
+@pytest.mark.parametrize("begin", [0.6, 0.65, 0.7, 0.75])
+def test_a_rate_of_few_windows_is_not_judged_by_whether_one_more_fits_in(begin):
+    """A window every fifth of a second, of 150 tuples: 750 a second, wherever a phase of 0.45 s begins."""
+    at, tuples = 0.5 + 0.2 * np.arange(20), 150.0 * np.arange(20)
+    assert measure._throughput(at, tuples, 0.0, begin, begin + 0.45) == pytest.approx(750)
+    assert measure._throughput(at, tuples + 375, 0.0, 0.0, 0.6) == pytest.approx(750)  # from the start
+
+
+def test_a_warm_up_waits_for_the_first_window(monkeypatch):
+    workload, setup, slept = Workload("SC", inputs=2, tuples=20_000), Setup(PAPER["K-OI"], "mq"), []
+    before = workload.tuples_before(np.array([30.0]))[0]
+    assert before == pytest.approx(30 * 250, rel=0.1)
+    assert setup.first_window_s(workload, 1_000.0) == pytest.approx(before / 1_000)
+    assert setup.first_window_s(workload, None) == 0.0
+    monkeypatch.setattr(measure.time, "sleep", slept.append)
+    for rate in (None, 1e6, 1.0):
+        measure.measure(setup, workload, rate, Phases(0.25, 0.5, 0.25))
+    assert slept[::3] == [0.25, 0.25 + before / 1e6, 0.25 + measure.LONGER]
+
+
+def test_inputs_run_ahead_of_each_other_by_the_same_time_whatever_their_number(monkeypatch):
+    held = []
+    monkeypatch.setattr(measure, "Operator", lambda *arguments: held.append(arguments[4]))
+    for inputs in (1, 4, 8, 16, 20):
+        Setup(PAPER["k-OI"], "mq").operator(Workload("EC", inputs, 1_000))
+    assert held == [1 << 14, 1 << 14, 1 << 13, 1 << 12, BATCH_ROWS_MAX]
+
+
+def test_batches_that_take_longer_than_the_phase_are_counted_from_the_start():
+    looks = [measure._Moment(at, tuples, seconds, {}) for at, tuples, seconds in ((1, 10, 1.0), (2, 10, 1.0))]
+    assert measure._input_us(*looks) == 1e5
+    assert measure._input_us(measure._Moment(1, 0, 0.0, {}), measure._Moment(2, 0, 0.0, {})) is None
+    assert measure._input_us(looks[0], measure._Moment(2, 20, 1.5, {})) == 5e4
 
 
 def test_throughput_is_in_tuples_however_uneven_they_are_in_time(tmp_path):
@@ -353,6 +388,24 @@ def test_rates_fall_if_even_the_first_is_too_much(measured, monkeypatch):
     entry = next(e for e in evaluation.results["designs"] if e["design"] == "mq")
     assert [p["sustained"] for p in entry["rates"]] == [True, False]
     assert entry["sustained"]["rate"] == 6_250.0
+
+
+def test_rates_do_not_fall_below_the_least(measured, monkeypatch):
+    """A rate at which even that much is too much is tried once."""
+    monkeypatch.setattr(experiments, "measure", lambda *a: replace(measure_nothing, rate=a[2]))
+    measure_nothing = Point(None, 0.0, False, 0, None, None, None, None)
+    evaluation = Evaluation(replace(PLAN, queries=("k-OI",), designs=("mq", "wiml"), inputs=(2,)))
+    evaluation.run()
+    for entry in evaluation.results["designs"]:
+        assert [p["rate"] for p in entry["rates"]] == [experiments.RATE_MIN]
+        assert "ratio" not in entry  # nothing came out of mq
+
+
+def test_a_round_without_a_baseline_has_no_ratio():
+    points = [Point(None, rate, False, 1, None, None, None, None) for rate in (4.0, 6.0, 8.0)]
+    base = [replace(points[0], throughput=rate) for rate in (2.0, 0.0, 2.0)]
+    assert experiments._ratios(points, base) == [2.0, 4.0]
+    assert experiments._ratios(points, []) == []
 
 
 def test_threads_and_levels(measured, monkeypatch):

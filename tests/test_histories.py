@@ -14,7 +14,14 @@ from tools import CORE_SOURCES, CSRC, run
 
 import pystream as ps
 from pystream.verify import linearizability as lin
-from pystream.verify.linearizability import Call, QueueModel, TGateModel, WHiveModel, WinSetModel, check
+from pystream.verify.linearizability import (
+    Call,
+    SequentialQueue,
+    SequentialTGate,
+    SequentialWHive,
+    SequentialWinSet,
+    check,
+)
 
 ROOT = Path(__file__).parent.parent
 
@@ -25,12 +32,12 @@ WORDS = {
     "false": False,
 }  # the others mean themselves: lin.DISORDER, lin.END ...
 
-#: structure -> its model and its fast checker (or None), from the shape that the recorder prints
+#: structure -> it as a sequential object and its fast checker (or None), from the shape that the recorder prints
 STRUCTURES = {
-    "t_gate": (TGateModel, lin.check_t_gate),
-    "w_hive": (WHiveModel, lin.check_w_hive),
-    "win_set": (WinSetModel, None),
-    "ms_queue": (QueueModel, None),
+    "t_gate": (SequentialTGate, lin.check_t_gate),
+    "w_hive": (SequentialWHive, lin.check_w_hive),
+    "win_set": (SequentialWinSet, None),
+    "ms_queue": (SequentialQueue, None),
 }
 
 
@@ -76,9 +83,9 @@ def overlaps(history) -> bool:
 
 
 def judge(structure, shape, history, *, general) -> None:
-    model, fast = STRUCTURES[structure]
+    sequential, fast = STRUCTURES[structure]
     if general or not fast:
-        verdict = check(history, model(*shape))
+        verdict = check(history, sequential(*shape))
         assert verdict, verdict.report()
     if fast:
         verdict = fast(history, *shape)
@@ -146,7 +153,7 @@ def hive_calls(size, advance, threads):
 
 
 def answer(function, args):
-    """What a call answers, as the models have it."""
+    """What a call answers, as the sequential objects have it."""
     try:
         return function(*args)
     except ps.DisorderError:

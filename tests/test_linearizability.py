@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pystream.verify import linearizability as lin
-from pystream.verify.linearizability import Call, QueueModel, Refusal, TGateModel, WinSetModel, check
+from pystream.verify.linearizability import Call, Refusal, SequentialQueue, SequentialTGate, SequentialWinSet, check
 
 
 class Register:
@@ -126,24 +126,26 @@ def test_registers(name):
 @pytest.mark.parametrize("name", QUEUE)
 def test_queues(name):
     expected, history = QUEUE[name]
-    assert check(history, QueueModel()).linearizable is expected
+    assert check(history, SequentialQueue()).linearizable is expected
 
 
 def test_a_bounded_queue_says_full_when_it_is_or_may_look_so():
     history = calls(("a", "enqueue", (1,), None, 0, 1), ("a", "enqueue", (2,), lin.FULL, 2, 3))
-    assert check(history, QueueModel(room=1))
-    assert not check(history, QueueModel(room=2))
-    assert check(history, QueueModel(room=2, early=1))
-    assert not check(history, QueueModel())
-    assert not check([*history, *calls(("a", "enqueue", (3,), None, 4, 5))], QueueModel(room=1))
+    assert check(history, SequentialQueue(room=1))
+    assert not check(history, SequentialQueue(room=2))
+    assert check(history, SequentialQueue(room=2, early=1))
+    assert not check(history, SequentialQueue())
+    assert not check([*history, *calls(("a", "enqueue", (3,), None, 4, 5))], SequentialQueue(room=1))
 
 
 def test_a_window_set_gives_all_callers_the_same_window():
     offers = calls(("a", "find_or_insert", ("k", 1), 2, 0, 3), ("b", "find_or_insert", ("k", 2), 2, 1, 2))
-    assert check(offers, WinSetModel())
-    assert check([*offers, *calls(("c", "find", ("k",), 2, 4, 5), ("c", "find", ("m",), None, 6, 7))], WinSetModel())
-    assert not check([*offers, *calls(("c", "find", ("k",), None, 4, 5))], WinSetModel())
-    assert not check([*offers, *calls(("c", "find_or_insert", ("k", 3), 3, 4, 5))], WinSetModel())
+    assert check(offers, SequentialWinSet())
+    assert check(
+        [*offers, *calls(("c", "find", ("k",), 2, 4, 5), ("c", "find", ("m",), None, 6, 7))], SequentialWinSet()
+    )
+    assert not check([*offers, *calls(("c", "find", ("k",), None, 4, 5))], SequentialWinSet())
+    assert not check([*offers, *calls(("c", "find_or_insert", ("k", 3), 3, 4, 5))], SequentialWinSet())
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_t_gate_by_hand(expected, answers):
         (1, "heartbeat", (1, 5), None, 8, 20),
     )
     history += [Call("r", "get", (0,), answer, 6 + 3 * i, 7 + 3 * i) for i, answer in enumerate(answers)]
-    assert check(history, TGateModel(2)).linearizable is expected
+    assert check(history, SequentialTGate(2)).linearizable is expected
     assert lin.check_t_gate(history, 2).linearizable is expected
 
 
@@ -189,25 +191,25 @@ OPERATIONS = {
         st.builds(lambda k, r: ("find", (k,), r), VALUE, st.one_of(VALUE, st.none())),
     ),
 }
-MODELS = {"register": Register(), "queue": QueueModel(), "win_set": WinSetModel()}
+SEQUENTIAL = {"register": Register(), "queue": SequentialQueue(), "win_set": SequentialWinSet()}
 
 
 class ByKey:
-    """A whole winset as one object, for brute force: WinSetModel itself is one key."""
+    """A whole winset as one object, for brute force: SequentialWinSet itself is one key."""
 
     def initial(self):
         return ()
 
     def step(self, state, call):
         windows = dict(state)
-        after = WinSetModel().step(windows.get(call.args[0]), call)
+        after = SequentialWinSet().step(windows.get(call.args[0]), call)
         return after if isinstance(after, Refusal) else tuple(sorted({**windows, call.args[0]: after}.items()))
 
 
 @pytest.mark.parametrize("structure", OPERATIONS)
 def test_the_general_checker_judges_as_brute_force_does(structure):
-    model = MODELS[structure]
-    whole = ByKey() if structure == "win_set" else model
+    sequential = SEQUENTIAL[structure]
+    whole = ByKey() if structure == "win_set" else sequential
     verdicts = Counter()
 
     @given(st.data())
@@ -215,7 +217,7 @@ def test_the_general_checker_judges_as_brute_force_does(structure):
     def judge(data):
         operations = data.draw(st.lists(OPERATIONS[structure], min_size=2, max_size=6))
         history = data.draw(stamped(split(data.draw, operations, ["a", "b", "c"])))
-        verdict = check(history, model)
+        verdict = check(history, sequential)
         assert verdict.linearizable is explained(history, whole)
         if verdict:
             assert in_order(verdict.order, whole)
@@ -270,8 +272,8 @@ def recorded(queue):
 def test_recorded_python_threads():
     history = recorded(First())
     assert len(history) == 27
-    assert check(history, QueueModel())
-    assert not check(recorded(Last()), QueueModel())
+    assert check(history, SequentialQueue())
+    assert not check(recorded(Last()), SequentialQueue())
 
 
 def test_a_call_that_raises_is_recorded_as_pending():
@@ -293,7 +295,7 @@ def test_the_report_shows_who_did_what_and_why_it_cannot_be():
         ("a", "dequeue", (), 2, 3, 4),
         ("c", "peek", (), 1, 6, None),
     )
-    verdict = check(history, QueueModel())
+    verdict = check(history, SequentialQueue())
     assert verdict.report() == REPORT
     assert verdict.culprit == history[2]
     assert verdict.order == [history[0]]
@@ -323,7 +325,7 @@ not linearizable: no place for dequeue() = 2 by 'a'
 
 def test_a_long_report_shows_the_end():
     history = long_gate(100)
-    report = check([*history[:-1], replace(history[-1], result=lin.END)], TGateModel(2)).report()
+    report = check([*history[:-1], replace(history[-1], result=lin.END)], SequentialTGate(2)).report()
     assert "moments before)" in report
     assert "other calls and" in report
     assert len(report.splitlines()) < 100
@@ -339,7 +341,7 @@ def test_histories_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="returned at 1, before 2"):
         check(calls(("a", "read", (), 0, 2, 1)), Register())
     gets = calls(("a", "get", (0,), None, 0, 2), ("b", "get", (0,), None, 1, 3))
-    assert check(gets, TGateModel(1))
+    assert check(gets, SequentialTGate(1))
     with pytest.raises(ValueError, match="overlap: one thread at a time per input and per reader"):
         lin.check_t_gate(gets, 1)
 

@@ -90,7 +90,7 @@ def test_the_verdict_is_written_from_a_document(results, monkeypatch, tmp_path):
     assert section.startswith(
         "`pystream bench`, 2026-01-02, 21 minutes, inputs 5, 20, made-up data.\nan abacus, 2 cores"
     )
-    assert "| claim | paper | here | verdict | why |" in section
+    assert "| claim | verdict | paper | here | why |" in section
     assert results.RESULTS.read_text().replace(section, "") == before.replace(results.VERDICT.findall(before)[0], "")
 
 

@@ -78,6 +78,7 @@ ROOMS: dict[str, set[str]] = {
     "recipes": {"pystream", "whole_file", "spark"},
     # ---- developers' tools ----
     "verify": set(),
+    "verify.arithmetic": set(),
     "verify.linearizability": {"errors"},
     "verify.scheduler": {"errors", "whole_file", "verify.linearizability"},
     "verify.tlc": {"whole_file"},

@@ -19,6 +19,7 @@ import pytest
 from run_command import DAILY, REGIONS, daily, eia, invoke, read, refused, same, timed, tuples, write
 
 from pystream.cli import load, rows_out
+from pystream.cli.query_text import FUNCTIONS
 
 # ---- one line each ----
 
@@ -200,6 +201,11 @@ def test_which_column_has_the_time(tmp_path):
 
 
 # ---- the examples of --help ----
+
+
+def test_help_names_every_function():
+    (listed,) = re.findall(r"Functions: (.*?)\.\n", invoke("--help").stdout, re.DOTALL)
+    assert [each.split(":")[0] for each in re.split(r",\s+", listed)] == list(FUNCTIONS)
 
 
 def test_the_examples_of_help_work(tmp_path):

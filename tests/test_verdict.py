@@ -126,6 +126,17 @@ def test_the_headline_is_the_best_of_the_papers_designs():
     assert judged(verdict.magnitude, *designs, ours).ours == "10.0 x, wiml on k-OI"
 
 
+def test_on_a_busy_machine_a_clock_decides_nothing():
+    found = [merged("t_gate", 5, 1e6), merged("skip_list", 5, 1e6), merged("t_gate", 20, 2e6, 1.0)]
+    found.append(merged("skip_list", 20, 5e5, 1.6))
+    slow, fast = entry("k-OS", 20, "mq", saturated=1e6), entry("k-OS", 20, "tuml-sc", (0.1, 0.1), saturated=3e6)
+    for cores, undecided in ((2, 3), (64, 5)):  # with a core for each thread, designs are compared by the clock too
+        busy = {v.claim: v.verdict for v in verdicts(document(slow, fast, merge=found, cores=cores, load=99.0))}
+        quiet = {v.claim: v.verdict for v in verdicts(document(slow, fast, merge=found, cores=cores))}
+        assert [quiet[claim] in (HOLDS, IN_PART) for claim, s in busy.items() if "load 99" in s] == [True] * undecided
+        assert (busy["k-OS, most inputs: tuml-sc against mq"] == HOLDS) == (cores == 2)
+
+
 def test_on_a_busy_machine_no_claim_fails():
     designs = [entry("k-OS", n, "mq", (0.001, 0.5)) for n in (5, 20)]
     found = {load: {v.claim: v.verdict for v in verdicts(document(*designs, load=load))} for load in (2.0, 7.0)}
@@ -143,4 +154,4 @@ def test_lock_free_queues():
 def test_the_table():
     text = markdown(document(entry("k-OI", 20, "wiml")))
     assert text.count("\n") == len(CLAIMS) + 2
-    assert "| k-OI, wiml: highest throughput | 2.6 M t/s |" in text
+    assert "| k-OI, wiml: highest throughput | cannot be decided on 2 cores | 2.6 M t/s |" in text

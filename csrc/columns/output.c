@@ -10,6 +10,12 @@ bool out_rows_init(out_rows *rows, int32_t columns, const bool *is_bytes) {
   return true;
 }
 
+bool out_rows_init_types(out_rows *rows, int32_t numbers, int32_t n, const ps_type *types) {
+  if (!out_rows_init(rows, numbers + n, NULL)) return false;
+  for (int32_t i = 0; i < n; i++) rows->column[numbers + i].is_bytes = type_is_bytes(types[i]);
+  return true;
+}
+
 static size_t values_bytes(const out_column *c) { return (size_t)c->values_capacity * sizeof(uint64_t); }
 
 static void out_column_free(out_column *c) {

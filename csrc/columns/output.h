@@ -28,6 +28,9 @@ typedef struct {
 } out_rows;
 
 bool out_rows_init(out_rows *rows, int32_t columns, const bool *is_bytes);
+
+/* With `numbers` columns of numbers, then n of these types. */
+bool out_rows_init_types(out_rows *rows, int32_t numbers, int32_t n, const ps_type *types);
 void out_rows_free(out_rows *rows);
 
 /* Put one value per column, then end the row. A row that is not ended (out of memory) does not exist. */

@@ -16,14 +16,14 @@ typedef struct {
 static void mq_free(ps_operator *op) {
   mq *m = op->state;
   for (int32_t i = 0; i < m->queues; i++) queue_free(&m->queue[i]);
-  update_output_free(&m->update_output);
+  update_output_free(op);
   memory_free(m);
 }
 
 static bool init(ps_operator *op, queue_kind kind) {
   mq *m = op->state = memory_new(sizeof *m + (size_t)op->inputs * sizeof(queue));
   if (!m) return false;
-  update_output_init(&m->update_output, op);
+  update_output_init(op);
   for (; m->queues < op->inputs; m->queues++) {
     if (!queue_init(&m->queue[m->queues], kind)) {
       mq_free(op);
@@ -36,11 +36,6 @@ static bool init(ps_operator *op, queue_kind kind) {
 static bool mq_init(ps_operator *op) { return init(op, QUEUE_MUTEX); }
 
 static bool mq_lf_init(ps_operator *op) { return init(op, QUEUE_LOCK_FREE); }
-
-static int32_t mq_workers(int32_t threads) {
-  (void)threads; /* no update threads */
-  return 1;
-}
 
 /* ---- Add ---- */
 
@@ -95,8 +90,7 @@ static ps_code mq_step(ps_operator *op, int32_t number, ps_fault *fault) {
   int32_t which = 0;
   position p = lowest(op, &which);
   bool drained = p.state == QUEUE_DRAINED;
-  ps_code code = drained ? update_output_all(&m->update_output, op, fault)
-                         : update_output_complete(&m->update_output, op, p.ts, fault);
+  ps_code code = drained ? update_output_all(op, fault) : update_output_complete(op, p.ts, fault);
   if (code != PS_OK) return code;
   if (p.state != QUEUE_TUPLE) {
     if (!operator_settle(op)) return PS_NO_MEMORY;
@@ -105,49 +99,27 @@ static ps_code mq_step(ps_operator *op, int32_t number, ps_fault *fault) {
   code = update_output_begin(op);
   if (code != PS_OK) return code;
   tuple t = queue_dequeue(&m->queue[which]);
-  code = update_output_update(&m->update_output, op, t.batch, t.row);
+  code = update_output_update(op, t.batch, t.row);
   return operator_passed(op, which) ? code : PS_NO_MEMORY;
 }
 
-static int64_t mq_oldest(ps_operator *op) { return window_list_oldest(&((mq *)op->state)->update_output.windows); }
-
-static int64_t mq_newest(ps_operator *op) { return window_list_newest(&((mq *)op->state)->update_output.windows); }
-
-/* ---- snapshots ---- */
-
-static bool mq_save(ps_operator *op, window_visit visit, void *context) {
-  return update_output_save(&((mq *)op->state)->update_output, visit, context);
-}
-
-static ps_code mq_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
-  return update_output_load(&((mq *)op->state)->update_output, start, k, state);
-}
-
-static void mq_number(ps_operator *op, int64_t next) { update_output_number(&((mq *)op->state)->update_output, next); }
-
-static void mq_stats(ps_operator *op, ps_stats *out) {
-  mq *m = op->state;
-  update_output_stats(&m->update_output, out);
-}
-
 /* The two designs differ only in their queues. */
-#define MQ_DESIGN(queues_init)   \
-  {                              \
-      .ordered = true,           \
-      .workers = mq_workers,     \
-      .init = (queues_init),     \
-      .free = mq_free,           \
-      .reserve = mq_reserve,     \
-      .add = mq_add,             \
-      .heartbeat = mq_heartbeat, \
-      .close = mq_close,         \
-      .step = mq_step,           \
-      .oldest = mq_oldest,       \
-      .newest = mq_newest,       \
-      .save = mq_save,           \
-      .load = mq_load,           \
-      .number = mq_number,       \
-      .stats = mq_stats,         \
+#define MQ_DESIGN(queues_init)        \
+  {                                   \
+      .ordered = true,                \
+      .init = (queues_init),          \
+      .free = mq_free,                \
+      .reserve = mq_reserve,          \
+      .add = mq_add,                  \
+      .heartbeat = mq_heartbeat,      \
+      .close = mq_close,              \
+      .step = mq_step,                \
+      .oldest = update_output_oldest, \
+      .newest = update_output_newest, \
+      .save = update_output_save,     \
+      .load = update_output_load,     \
+      .number = update_output_number, \
+      .stats = update_output_stats,   \
   }
 
 const design mq_design = MQ_DESIGN(mq_init);

@@ -5,8 +5,8 @@
 #include "designs/update_output.h"
 
 typedef struct {
-  run_gate gate;
   update_output update_output;
+  run_gate gate;
   run_block block; /* output thread: ready tuples not yet in their windows; n = 0: none */
   run_slice slice; /* the next ones of these, of one input; n = 0: none */
   struct {
@@ -16,11 +16,6 @@ typedef struct {
 
 /* ---- making ---- */
 
-static int32_t runs_workers(int32_t threads) {
-  (void)threads; /* the output thread updates */
-  return 1;
-}
-
 static void runs_free(ps_operator *op) {
   runs *r = op->state;
   for (int32_t i = 0; i < op->inputs; i++) {
@@ -28,14 +23,14 @@ static void runs_free(ps_operator *op) {
     memory_free(r->made[i].close);
   }
   run_gate_free(&r->gate);
-  update_output_free(&r->update_output);
+  update_output_free(op);
   memory_free(r);
 }
 
 static bool runs_init(ps_operator *op) {
   runs *r = op->state = memory_new(sizeof *r + (size_t)op->inputs * sizeof r->made[0]);
   if (!r) return false;
-  update_output_init(&r->update_output, op);
+  update_output_init(op);
   if (!run_gate_init(&r->gate, op->inputs, 1)) {
     memory_free(r);
     return false;
@@ -87,22 +82,13 @@ static void runs_close(ps_operator *op, int32_t which) {
 
 /* ---- Update, Output ---- */
 
-/* Nothing is ready: emits the windows that promises have completed. */
-static ps_code idle(runs *r, ps_operator *op, ps_code got, ps_fault *fault) {
-  int64_t position = run_gate_position(&r->gate, 0);
-  ps_code code = got == PS_END ? update_output_all(&r->update_output, op, fault)
-                               : update_output_complete(&r->update_output, op, position, fault);
-  if (code != PS_OK) return code;
-  return operator_settle(op) ? got : PS_NO_MEMORY;
-}
-
 /* First emits the windows that the tuple completes, then adds it to its own windows. */
 static ps_code update_output_tuple(runs *r, ps_operator *op, ps_fault *fault) {
   run_slice *s = &r->slice;
-  ps_code code = update_output_complete(&r->update_output, op, s->ts[s->from], fault);
+  ps_code code = update_output_complete(op, s->ts[s->from], fault);
   if (code == PS_OK) code = update_output_begin(op);
   if (code != PS_OK) return code;
-  code = update_output_update(&r->update_output, op, s->owner, s->from);
+  code = update_output_update(op, s->owner, s->from);
   s->from++;
   s->n--;
   return operator_passed(op, s->input) ? code : PS_NO_MEMORY;
@@ -122,7 +108,7 @@ static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
   (void)number;
   runs *r = op->state;
   ps_code code = r->slice.n > 0 ? PS_OK : next_slice(r);
-  if (code != PS_OK) return idle(r, op, code, fault);
+  if (code != PS_OK) return update_output_idle(op, code, run_gate_position(&r->gate, 0), fault);
   /* A tuple may be in many windows: a pause or cancel does not wait for the rest of the block. */
   while (code == PS_OK && r->slice.n > 0 && !ps_flag_get(&op->pause.wanted) && !ps_flag_get(&op->cancelled)) {
     code = update_output_tuple(r, op, fault);
@@ -131,31 +117,9 @@ static ps_code runs_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return code;
 }
 
-static int64_t runs_oldest(ps_operator *op) { return window_list_oldest(&((runs *)op->state)->update_output.windows); }
-
-static int64_t runs_newest(ps_operator *op) { return window_list_newest(&((runs *)op->state)->update_output.windows); }
-
-/* ---- snapshots: tuples of the current block and slice are not passed, so they are saved as pending ---- */
-
-static bool runs_save(ps_operator *op, window_visit visit, void *context) {
-  return update_output_save(&((runs *)op->state)->update_output, visit, context);
-}
-
-static ps_code runs_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
-  return update_output_load(&((runs *)op->state)->update_output, start, k, state);
-}
-
-static void runs_number(ps_operator *op, int64_t next) {
-  update_output_number(&((runs *)op->state)->update_output, next);
-}
-
-static void runs_stats(ps_operator *op, ps_stats *out) {
-  update_output_stats(&((runs *)op->state)->update_output, out);
-}
-
+/* Snapshots: tuples of the current block and slice are not passed, so they are saved as pending. */
 const design runs_design = {
     .ordered = true,
-    .workers = runs_workers,
     .init = runs_init,
     .free = runs_free,
     .reserve = runs_reserve,
@@ -164,10 +128,10 @@ const design runs_design = {
     .piles = runs_piles,
     .close = runs_close,
     .step = runs_step,
-    .oldest = runs_oldest,
-    .newest = runs_newest,
-    .save = runs_save,
-    .load = runs_load,
-    .number = runs_number,
-    .stats = runs_stats,
+    .oldest = update_output_oldest,
+    .newest = update_output_newest,
+    .save = update_output_save,
+    .load = update_output_load,
+    .number = update_output_number,
+    .stats = update_output_stats,
 };

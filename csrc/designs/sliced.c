@@ -17,11 +17,11 @@ typedef struct {
   cell added;        /* tuples folded */
   cell wake;         /* set by the output thread: wake_marks.h */
   uint8_t apart_too[64];
-  uint64_t come;  /* output thread: `promise` at the last look */
-  int64_t came;   /* output thread: value of `clock` when it last found `promise` changed */
-  int64_t seen;   /* output thread: `added` at the last look */
-  int64_t passed; /* output thread: tuples passed */
-  uint64_t marks; /* output thread: the marks now in `wake` */
+  uint64_t looked; /* output thread: `promise` at the last look */
+  int64_t changed; /* output thread: value of `clock` when it last found `promise` changed */
+  int64_t seen;    /* output thread: `added` at the last look */
+  int64_t passed;  /* output thread: tuples passed */
+  uint64_t marks;  /* output thread: the marks now in `wake` */
 } sliced_input;
 
 typedef struct {
@@ -40,11 +40,6 @@ typedef struct {
 #define QUIET_TUPLES SIZED(4096, 1)
 
 /* ---- making ---- */
-
-static int32_t sliced_workers(int32_t threads) {
-  (void)threads; /* the inputs' threads update */
-  return 1;
-}
 
 static slide_keys keys_of(const ps_operator *op) {
   return (slide_keys){&op->key_table, op->keys, op->column_types + 1};
@@ -164,8 +159,8 @@ static frontier look(sliced *s, const ps_operator *op) {
     sliced_input *in = &s->input[i];
     AT(output_look);
     uint64_t promise = promise_read(&in->promise);
-    if (promise != in->come) in->came = ++s->clock;
-    in->come = promise;
+    if (promise != in->looked) in->changed = ++s->clock;
+    in->looked = promise;
     AT(output_look);
     in->seen = (int64_t)merged_read(&in->added);
     if (promise == PROMISE_CLOSED) continue;
@@ -255,10 +250,10 @@ static int32_t target(const sliced *s, const ps_operator *op) {
   bool owe = false;
   for (int32_t i = 0; i < op->inputs; i++) {
     const sliced_input *in = &s->input[i];
-    bool lags = pane_hive_position(&s->hive, i) == lowest && in->come <= edge && in->come != PROMISE_CLOSED;
+    bool lags = pane_hive_position(&s->hive, i) == lowest && in->looked <= edge && in->looked != PROMISE_CLOSED;
     bool owes = lags && promises_owes(&op->input[i]);
     owe = owe || owes;
-    if (lags && !owes && (best < 0 || in->came > s->input[best].came)) best = i;
+    if (lags && !owes && (best < 0 || in->changed > s->input[best].changed)) best = i;
   }
   return best < 0 && owe ? op->inputs : best;
 }
@@ -371,7 +366,6 @@ static void sliced_stats(ps_operator *op, ps_stats *out) {
 const design sliced_design = {
     .ordered = false,
     .folds = true,
-    .workers = sliced_workers,
     .init = sliced_init,
     .free = sliced_free,
     .reserve = sliced_reserve,

@@ -20,6 +20,7 @@ void gate_in_free(gate_in *g);
 
 void gate_in_add(gate_in *g, ps_operator *op, int32_t which, batch *b);
 void gate_in_heartbeat(gate_in *g, ps_operator *op, int32_t which, int64_t ts);
+bool gate_in_piles(ps_operator *op, int32_t which, int64_t ts); /* see design.h */
 void gate_in_close(gate_in *g, ps_operator *op, int32_t which);
 
 static inline batch *gate_batch(const t_gate_tuple *t) { return (batch *)(uintptr_t)t->payload[0]; }

@@ -25,8 +25,8 @@ typedef struct {
 } updater;
 
 typedef struct {
-  gate_in in;
   w_hive_output out;
+  gate_in in;
   int32_t updaters;
   updater *updater;
   cell *merged;    /* per updater and input: tuples read */
@@ -36,12 +36,10 @@ typedef struct {
 
 /* ---- making ---- */
 
-static int32_t tuml_mc_workers(int32_t threads) { return 1 + threads; }
-
 static void tuml_mc_free(ps_operator *op) {
   tuml_mc *t = op->state;
   gate_in_free(&t->in);
-  w_hive_output_free(&t->out);
+  w_hive_output_free(op);
   for (int32_t u = 0; t->updater && u < t->updaters; u++) memory_free(t->updater[u].read);
   memory_free(t->updater);
   memory_free(t->merged);
@@ -69,7 +67,7 @@ static bool tuml_mc_init(ps_operator *op) {
   tuml_mc *t = op->state = memory_new(sizeof *t);
   if (!t) return false;
   t->updaters = op->workers - 1;
-  if (gate_in_init(&t->in, op, 1, t->updaters) && w_hive_output_init(&t->out, op, t->updaters, W_HIVE_OWN_KEYS) &&
+  if (gate_in_init(&t->in, op, 1, t->updaters) && w_hive_output_init(op, t->updaters, W_HIVE_OWN_KEYS) &&
       updaters_init(t, op)) {
     return true;
   }
@@ -90,11 +88,6 @@ static void tuml_mc_add(ps_operator *op, int32_t which, batch *b) {
 
 static void tuml_mc_heartbeat(ps_operator *op, int32_t which, int64_t ts) {
   gate_in_heartbeat(&((tuml_mc *)op->state)->in, op, which, ts);
-}
-
-static bool tuml_mc_piles(ps_operator *op, int32_t which, int64_t ts) {
-  (void)op, (void)which, (void)ts; /* each heartbeat is a node of the gate */
-  return true;
 }
 
 static void tuml_mc_close(ps_operator *op, int32_t which) {
@@ -193,7 +186,7 @@ static bool settle(tuml_mc *t, ps_operator *op) {
 
 static ps_code output_step(tuml_mc *t, ps_operator *op, ps_fault *fault) {
   look(t, op);
-  ps_code code = w_hive_output_complete(&t->out, op, fault);
+  ps_code code = w_hive_output_complete(op, fault);
   if (code != PS_EMPTY && code != PS_END) return code;
   if (code == PS_END) look(t, op); /* a closed updater has read everything */
   return settle(t, op) ? code : PS_NO_MEMORY;
@@ -203,15 +196,7 @@ static ps_code tuml_mc_step(ps_operator *op, int32_t number, ps_fault *fault) {
   return number == 0 ? output_step(op->state, op, fault) : update_step(op->state, op, number - 1);
 }
 
-static int64_t tuml_mc_oldest(ps_operator *op) { return w_hive_output_oldest(&((tuml_mc *)op->state)->out); }
-
-static int64_t tuml_mc_newest(ps_operator *op) { return w_hive_output_newest(&((tuml_mc *)op->state)->out); }
-
 /* ---- snapshots ---- */
-
-static bool tuml_mc_save(ps_operator *op, window_visit visit, void *context) {
-  return w_hive_output_save(&((tuml_mc *)op->state)->out, visit, context);
-}
 
 static ps_code tuml_mc_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
   tuml_mc *t = op->state;
@@ -225,24 +210,22 @@ static int64_t tuml_mc_absorbed(ps_operator *op, int32_t which) {
   return t->updater[0].read[which] - t->passed[which]; /* while paused, all updaters have read the same */
 }
 
-static void tuml_mc_stats(ps_operator *op, ps_stats *out) { w_hive_output_stats(&((tuml_mc *)op->state)->out, out); }
-
 const design tuml_mc_design = {
     .ordered = true,
-    .workers = tuml_mc_workers,
+    .updates = true,
     .init = tuml_mc_init,
     .free = tuml_mc_free,
     .reserve = tuml_mc_reserve,
     .add = tuml_mc_add,
     .heartbeat = tuml_mc_heartbeat,
-    .piles = tuml_mc_piles,
+    .piles = gate_in_piles,
     .close = tuml_mc_close,
     .step = tuml_mc_step,
-    .oldest = tuml_mc_oldest,
-    .newest = tuml_mc_newest,
-    .save = tuml_mc_save,
+    .oldest = w_hive_output_oldest,
+    .newest = w_hive_output_newest,
+    .save = w_hive_output_save,
     .load = tuml_mc_load,
     .number = tuml_mc_number,
     .absorbed = tuml_mc_absorbed,
-    .stats = tuml_mc_stats,
+    .stats = w_hive_output_stats,
 };

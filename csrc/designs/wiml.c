@@ -43,14 +43,9 @@ typedef struct {
 
 /* ---- making ---- */
 
-static int32_t wiml_workers(int32_t threads) {
-  (void)threads; /* the inputs' threads update */
-  return 1;
-}
-
 static void wiml_free(ps_operator *op) {
   wiml *w = op->state;
-  w_hive_output_free(&w->out);
+  w_hive_output_free(op);
   memory_free(w->input);
   memory_free(w);
 }
@@ -61,7 +56,7 @@ static bool wiml_init(ps_operator *op) {
   if (!w) return false;
   w->input = memory_new((size_t)op->inputs * sizeof *w->input);
   w_hive_sharing sharing = w_hive_sharing_of(&op->functions, op->inputs);
-  if (!w->input || !w_hive_output_init(&w->out, op, op->inputs, sharing)) {
+  if (!w->input || !w_hive_output_init(op, op->inputs, sharing)) {
     wiml_free(op);
     return false;
   }
@@ -154,21 +149,13 @@ static ps_code wiml_step(ps_operator *op, int32_t number, ps_fault *fault) {
   (void)number;
   wiml *w = op->state;
   frontier f = look(w, op);
-  ps_code code = w_hive_output_complete(&w->out, op, fault);
+  ps_code code = w_hive_output_complete(op, fault);
   if (code != PS_EMPTY && code != PS_END) return code;
   if (code == PS_END) f = look(w, op); /* a closed input has added everything */
   return settle(w, op, f) ? code : PS_NO_MEMORY;
 }
 
-static int64_t wiml_oldest(ps_operator *op) { return w_hive_output_oldest(&((wiml *)op->state)->out); }
-
-static int64_t wiml_newest(ps_operator *op) { return w_hive_output_newest(&((wiml *)op->state)->out); }
-
 /* ---- snapshots ---- */
-
-static bool wiml_save(ps_operator *op, window_visit visit, void *context) {
-  return w_hive_output_save(&((wiml *)op->state)->out, visit, context);
-}
 
 /* Any thread will do, since lanes are combined. */
 static ps_code wiml_load(ps_operator *op, int64_t start, const key *k, const uint8_t *state) {
@@ -180,11 +167,8 @@ static int64_t wiml_absorbed(ps_operator *op, int32_t which) {
   return in->tuples - in->passed;
 }
 
-static void wiml_stats(ps_operator *op, ps_stats *out) { w_hive_output_stats(&((wiml *)op->state)->out, out); }
-
 const design wiml_design = {
     .ordered = false,
-    .workers = wiml_workers,
     .init = wiml_init,
     .free = wiml_free,
     .reserve = wiml_reserve,
@@ -192,10 +176,10 @@ const design wiml_design = {
     .heartbeat = wiml_heartbeat,
     .close = wiml_close,
     .step = wiml_step,
-    .oldest = wiml_oldest,
-    .newest = wiml_newest,
-    .save = wiml_save,
+    .oldest = w_hive_output_oldest,
+    .newest = w_hive_output_newest,
+    .save = w_hive_output_save,
     .load = wiml_load,
     .absorbed = wiml_absorbed,
-    .stats = wiml_stats,
+    .stats = w_hive_output_stats,
 };

@@ -16,9 +16,7 @@
 struct design {
   bool ordered; /* tuples reach the windows in order: the design supports first, last, arg_min, arg_max and udf */
   bool folds;   /* add keeps no reference to the batch */
-
-  /* Number of workers for `threads` update threads requested by the caller. */
-  int32_t (*workers)(int32_t threads);
+  bool updates; /* in update threads, as many as the caller requests; else there are none */
 
   /* Makes op->state. The rest of op is ready, no worker runs yet. False: out of memory, nothing made. */
   bool (*init)(ps_operator *op);

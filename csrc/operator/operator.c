@@ -55,7 +55,8 @@ static made make(ps_operator *op, const ps_query *query, int32_t inputs, int32_t
     return MADE_NOTHING;
   if (!key_table_init(&op->key_table)) return MADE_LOCKS;
   key_sweep_init(&op->forget.sweep, &op->key_table);
-  if (!inputs_init(op, inputs, max_pending) || !workers_init(op, op->design->workers(threads))) return MADE_KEYS;
+  if (!inputs_init(op, inputs, max_pending)) return MADE_KEYS;
+  if (!workers_init(op, 1 + (op->design->updates ? threads : 0))) return MADE_KEYS;
   if (!output_init(op, max_pending)) return MADE_WORKERS;
   if (!op->design->init(op)) return MADE_SINK;
   return workers_start(op) ? MADE_THREADS : MADE_DESIGN;

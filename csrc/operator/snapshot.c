@@ -125,13 +125,9 @@ static bool save_tuples(ps_operator *op, int32_t which, out_rows *rows) {
 }
 
 ps_code ps_operator_save_pending(ps_operator *op, int32_t which, struct ArrowArray *out) {
-  bool *is_bytes = memory_new((size_t)(2 + op->columns) * sizeof *is_bytes);
-  if (!is_bytes) return PS_NO_MEMORY;
-  for (int32_t i = 0; i < op->columns; i++) is_bytes[2 + i] = type_is_bytes(op->column_types[i]);
   out_rows rows;
-  bool made = out_rows_init(&rows, 2 + op->columns, is_bytes);
-  memory_free(is_bytes);
-  return made ? hand_over(&rows, save_tuples(op, which, &rows), out) : PS_NO_MEMORY;
+  if (!out_rows_init_types(&rows, 2, op->columns, op->column_types)) return PS_NO_MEMORY;
+  return hand_over(&rows, save_tuples(op, which, &rows), out);
 }
 
 /* ---- load ---- */

@@ -1,13 +1,13 @@
 /*
- * combine.c - windows out of the entries of a fold: see fold.h.
+ * combine.c - combines the entries of a fold into windows: see fold.h.
  *
- * A pass gathers the entries in the order of their slices and slides a window over these (slices/slide.h):
+ * A pass gathers the entries, sorted by slice, and slides a window over the slices (slices/slide.h):
  *
- *   slice   0        1     2            begin[], and where its entries lie: from[i] to from[i + 1]
- *   keys    [17 4 2] [17]  [4 9]        beside it rows, and a column of partials per aggregate
+ *   slice   0        1     2            begin[]; entries from[i] to from[i + 1]
+ *   keys    [17 4 2] [17]  [4 9]        parallel: rows, and a column of partials per aggregate
  *
- * Slices that begin before start_next are in no later window: the first `skipped` ones, which the slide never sees. A
- * pass points into the fold, so it ends when the fold changes; the next one resumes at start_next.
+ * The first `skipped` slices begin before start_next: they are in no later window and never shown to the slide. A pass
+ * points into the fold, so it ends when the fold changes; the next one resumes at start_next.
  */
 #include "partials/fold.h"
 #include "slices/slide.h"
@@ -15,13 +15,13 @@
 struct combine_pass {
   const aggregates *functions;
   int64_t slices, skipped;
-  int64_t keys_known; /* at its start; keys that are numbered later are in none of its slices */
+  int64_t keys_known; /* when it began; later key numbers are in none of its slices */
   uint64_t *begin;
   int64_t *from;
   uint32_t *keys;
-  const int64_t *rows; /* every `step`-th; in the fold's entries, if these are in the order of slices */
+  const int64_t *rows; /* every `step`-th element; in the fold's entries if these are sorted by slice, else rows_own */
   int64_t step;
-  int64_t *rows_own; /* a copy, if they are not */
+  int64_t *rows_own;
   void **columns;
   slide slide;
 };
@@ -65,7 +65,7 @@ void combine_end(ps_fold *f) {
   f->pass = NULL;
 }
 
-/* Merges runs of 1, 2, 4, ... */
+/* Merge sort: runs of 1, 2, 4, ... */
 uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order) {
   uint32_t *here = order, *there = order + f->slices;
   for (int64_t i = 0; i < f->slices; i++) here[i] = (uint32_t)i;
@@ -84,8 +84,8 @@ uint32_t *fold_sort_slices(const ps_fold *f, uint32_t *order) {
   return here;
 }
 
-/* Counts the entries of each slice and copies their keys, if entries are in the order of slices: the rule, as rows are
-   mostly in the order of time. False: they are not, or there are none. */
+/* If the entries are sorted by slice, as they are if rows are sorted by time: counts the entries of each slice and
+   copies their keys. False: they are not sorted, or there are none. */
 static bool count_in_order(const ps_fold *f, combine_pass *p, int64_t *of_slice) {
   uint64_t last = 0;
   for (int64_t e = 0; e < f->n;) {
@@ -104,7 +104,7 @@ static void count_any(const ps_fold *f, int64_t *of_slice) {
   for (int64_t e = 0; e < f->n; e++) of_slice[f->entry[e].pair >> 32]++;
 }
 
-/* Turns the counts in of_slice into where the entries of each slice go. */
+/* Replaces the counts in of_slice by the first entry of each slice in the pass. */
 static void place_slices(const ps_fold *f, combine_pass *p, const uint32_t *sorted, int64_t *of_slice) {
   int64_t from = 0;
   for (int64_t i = 0; i < f->slices; i++) {
@@ -118,7 +118,7 @@ static void place_slices(const ps_fold *f, combine_pass *p, const uint32_t *sort
   p->slices = f->slices;
 }
 
-/* For entries that are not in the order of slices: place[e] is where entry e goes. */
+/* For entries that are not sorted by slice: place[e] is the index of entry e in the pass. */
 static bool place_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice, uint32_t **place) {
   size_t n = (size_t)f->n + 1;
   p->rows_own = memory_resize(NULL, n * sizeof *p->rows_own);
@@ -134,7 +134,7 @@ static bool place_entries(const ps_fold *f, combine_pass *p, int64_t *of_slice, 
   return true;
 }
 
-/* Copies states in the form of slices (kernel.h). No `place`: in the same order. */
+/* Copies states in the form that slices have (kernel.h). `place` NULL: in the same order. */
 static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t *place, void *to, size_t size) {
   if (c->a->kernel->gather) {
     c->a->kernel->gather(&(kernel_output){.a = c->a, .states = c->states, .store = &f->store, .n = f->n}, place, to);
@@ -146,7 +146,7 @@ static void gather_column(const ps_fold *f, const fold_column *c, const uint32_t
   }
 }
 
-/* Whether the slide can use the fold's own states. Stacks overwrite theirs. */
+/* Whether the slide can use the fold's own states. Not if stacked: a push overwrites them. */
 static bool as_they_are(const kernel *kind, bool in_order) { return in_order && !kind->stacked && !kind->gather; }
 
 static bool pass_columns(const ps_fold *f, combine_pass *p, const uint32_t *place) {
@@ -207,11 +207,11 @@ static bool combine_begin(ps_fold *f) {
 
 /* ---- windows ---- */
 
-/* The oldest slice held, or else the next to enter; and the next to enter. p->slices: none. */
+/* The oldest slice held, or if none is, the next to enter; the next to enter. p->slices: none. */
 static int64_t oldest(const combine_pass *p) { return p->skipped + (int64_t)slide_first(&p->slide); }
 static int64_t next(const combine_pass *p) { return p->skipped + (int64_t)slide_end(&p->slide); }
 
-/* The next window that has rows and ends at `until` or before: PS_OK and its start, or PS_EMPTY. */
+/* The next window that has rows and ends at or before `until`: PS_OK and its start, or PS_EMPTY. */
 static ps_code next_window(const ps_fold *f, const combine_pass *p, uint64_t until, uint64_t *start) {
   if (oldest(p) == p->slices) return PS_EMPTY;
   *start = first_start(f->windows, p->begin[oldest(p)]);
@@ -219,7 +219,7 @@ static ps_code next_window(const ps_fold *f, const combine_pass *p, uint64_t unt
   return *start + f->windows.size <= until ? PS_OK : PS_EMPTY;
 }
 
-/* Emits the window and advances. PS_OVERFLOW: the next call tries it again. */
+/* Emits the window and removes it. After PS_OVERFLOW the next call tries it again. */
 static ps_code step(ps_fold *f, uint64_t start, ps_fault *fault) {
   combine_pass *p = f->pass;
   bool ok = true;
@@ -232,7 +232,7 @@ static ps_code step(ps_fold *f, uint64_t start, ps_fault *fault) {
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 
-/* All windows up to `until` have been emitted. */
+/* Called when all windows up to `until` are emitted. */
 static ps_code finish_pass(ps_fold *f, uint64_t until) {
   uint64_t next = until == UINT64_MAX ? UINT64_MAX : first_start(f->windows, until);
   if (next > f->start_next) f->start_next = next;
@@ -240,7 +240,7 @@ static ps_code finish_pass(ps_fold *f, uint64_t until) {
   return fold_drop_before(f, f->start_next) ? PS_END : PS_NO_MEMORY;
 }
 
-/* Whether a call can emit rows. A pass gathers all entries, so none begins before some window is complete. */
+/* Whether a call can emit rows. A pass gathers all entries, so it begins only if some window is complete. */
 static bool has_work(const ps_fold *f, uint64_t until) {
   return f->pass || f->rows.rows > 0 || until == UINT64_MAX || first_start(f->windows, until) > f->start_next;
 }
@@ -254,7 +254,7 @@ ps_code ps_fold_get_windows(ps_fold *f, uint64_t until, int64_t most, struct Arr
     code = next_window(f, f->pass, until, &start);
     if (code == PS_OK) code = step(f, start, fault);
   }
-  if (code == PS_NO_MEMORY) combine_end(f); /* the pass may be half-way; the fold is unchanged */
+  if (code == PS_NO_MEMORY) combine_end(f); /* the pass is undefined, the fold unchanged */
   if (code == PS_NO_MEMORY) return code;
   if (f->rows.rows == 0) return code == PS_EMPTY ? finish_pass(f, until) : code;
   if (!out_rows_shell(&f->rows, out)) return PS_NO_MEMORY;
@@ -262,7 +262,7 @@ ps_code ps_fold_get_windows(ps_fold *f, uint64_t until, int64_t most, struct Arr
   return PS_OK;
 }
 
-/* Capped at the last start below 2^63: no row is in a later window, and the result fits int64. */
+/* At most the last start below 2^63: no row is in a later window, and the result fits int64. */
 uint64_t ps_fold_start(const ps_fold *f) {
   uint64_t last = last_start(f->windows, INT64_MAX);
   return f->start_next < last || f->start_next == UINT64_MAX ? f->start_next : last;

@@ -1,4 +1,4 @@
-/* fold.c - see fold.h: making, room for entries, dropping them. */
+/* fold.c - making a fold, reserving and freeing entries: see fold.h. */
 #include "partials/fold.h"
 
 #include "columns/output.h"
@@ -146,7 +146,7 @@ static bool reserve_slices(ps_fold *f) {
   return true;
 }
 
-/* Entries and states are scanned often: large pages, if there are many. */
+/* In large pages if there are many: entries and states are scanned often. */
 static bool reserve_entries(ps_fold *f) {
   int64_t needed = f->n + ROW_BLOCK;
   bool ok = memory_grow_large((void **)&f->entry, &f->capacity, needed, sizeof *f->entry);
@@ -163,13 +163,13 @@ static bool reserve_entries(ps_fold *f) {
   return true;
 }
 
-/* Numbers of slices and entries have 32 bits, and 0 means none in the hash tables. */
+/* Slice and entry numbers have 32 bits; hash tables hold them + 1. */
 bool fold_reserve(ps_fold *f) {
   if (f->n > UINT32_MAX - 1 - ROW_BLOCK) return false;
   return reserve_slices(f) && reserve_entries(f);
 }
 
-/* Approximate memory of a key: in the table, its cache and the map of values. */
+/* Approximate memory of a key, in the table, its cache and the map of values. */
 #define KEY_OVERHEAD ((int64_t)(sizeof(key) + 5 * sizeof(void *) + 2 * sizeof(key_entry)))
 
 bool fold_number_keys(ps_fold *f, const batch *b) {
@@ -197,10 +197,10 @@ ps_code fold_blocks(ps_fold *f, int64_t rows, fold_add add, void *context, ps_fa
 
 /* ---- freeing entries ---- */
 
-/* An entry stays if its slice does. */
+/* What is kept: entries of the slices that are kept. */
 typedef struct {
   const uint32_t *slice; /* by old number: the new number + 1; 0: freed */
-  int64_t first;         /* the first entry that stays; of sorted rows all later ones stay, too */
+  int64_t first;         /* the first entry kept; if rows are sorted, all later ones are kept too */
 } staying;
 
 static inline bool stays(const ps_fold *f, const staying *s, int64_t e) { return s->slice[f->entry[e].pair >> 32]; }
@@ -210,7 +210,7 @@ static void drop_states(ps_fold *f, const fold_column *c, int64_t from, int64_t 
   if (k->entries_drop) k->entries_drop(&f->store, (uint8_t *)c->states + (size_t)from * c->size, to - from);
 }
 
-/* Moves the states of the entries that stay to the front, run by run, and their strings to another store. */
+/* Moves the states of the kept entries to the front, run by run, and their strings to another store. */
 static void move_states(ps_fold *f, const fold_column *c, const staying *s, kernel_store *to) {
   const kernel *k = c->a->kernel;
   uint8_t *states = c->states;
@@ -242,13 +242,13 @@ static void move_entries(ps_fold *f, const staying *s) {
   memset(f->recent, 0, (size_t)f->recent_capacity * sizeof *f->recent);
 }
 
-/* Clears the cache: slices are numbered anew. */
+/* Clears the caches of slice numbers. */
 static void forget_slices(ps_fold *f) {
   f->now = (fold_slice){0};
   memset(f->near, 0, sizeof f->near);
 }
 
-/* Renumbers the slices that stay; writes staying.slice. */
+/* Renumbers the kept slices; writes staying.slice. */
 static void move_slices(ps_fold *f, uint64_t begin, uint32_t *slice) {
   int64_t kept = 0;
   memset(f->slice_slot, 0, (size_t)f->slice_slots * sizeof *f->slice_slot);

@@ -1,21 +1,21 @@
 /*
- * fold_export.c - entries as rows of Arrow columns: see fold.h, and fold_join.c for the way back.
+ * fold_export.c - writes entries as rows of Arrow columns; fold_join.c reads them. See fold.h.
  *
- * The columns, in this order; numbers are int64, and the same rows mean the same on every machine:
- *   slice                          where the slice begins
+ * The columns, in this order, the same on every machine; numbers are int64:
+ *   slice                          begin of the slice
  *   the key columns
- *   rows                           how many rows fell into the slice
+ *   rows                           number of rows in the slice
  *   for each aggregate
- *     count                        nothing: it is `rows`; with a filter: how many rows passed it
- *     sum, avg                     how many values;  the sum in 16 bytes, little-endian two's complement: of integers
- *                                  itself; of floats the narrow sum, behind which the wide one may follow: its limbs, 8
- *                                  bytes each, and how many NaN, +inf and -inf, 8 bytes each (exact_sum.h)
- *     var, std                     how many values;  the moments as bytes (moments.c)
- *     covar, slope, intercept,     how many pairs;  the pairs as bytes (pairs.c)
+ *     count                        none, as it is `rows`; with a filter: number of rows that passed it
+ *     sum, avg                     number of values;  the sum in 16 bytes, little-endian two's complement: of integers
+ *                                  the sum itself; of floats the narrow sum, after which the wide one may follow: its
+ *                                  limbs and the numbers of NaN, +inf and -inf, 8 bytes each (exact_sum.h)
+ *     var, std                     number of values;  the moments as bytes (moments.c)
+ *     covar, slope, intercept,     number of pairs;  the pairs as bytes (pairs.c)
  *     corr
- *     min, max                     the value; null: there is none
- *     first, last                  the same, and the ts, stream and position of the row it comes from
- *     arg_min, arg_max             the value; that of the second column; the ts, stream and position of their row
+ *     min, max                     the value; null: none
+ *     first, last                  the value;  ts, stream and position of its row
+ *     arg_min, arg_max             the value;  the value of the second column;  ts, stream and position of their row
  */
 #include "partials/fold.h"
 
@@ -42,7 +42,7 @@ bool fold_init_partials(ps_fold *f) {
 
 /* ---- out ---- */
 
-/* `keys`: keys by number, not those of entries. */
+/* Key number of row i. `keys`: rows are keys, by number; else entries. */
 static uint32_t number_at(const ps_fold *f, const kernel_output *o, bool keys, int64_t i) {
   return keys ? (uint32_t)(o->from + i) : (uint32_t)f->entry[output_entry(o, i)].pair;
 }
@@ -98,12 +98,7 @@ bool fold_put(const ps_fold *f, kernel_output o) {
 }
 
 bool fold_init_output(const ps_fold *f, out_rows *rows) {
-  bool *is_bytes = memory_new((size_t)f->partial_columns * sizeof *is_bytes);
-  if (!is_bytes) return false;
-  for (int32_t i = 0; i < f->partial_columns; i++) is_bytes[i] = type_is_bytes(f->partial_types[i]);
-  bool ok = out_rows_init(rows, f->partial_columns, is_bytes);
-  memory_free(is_bytes);
-  return ok;
+  return out_rows_init_types(rows, 0, f->partial_columns, f->partial_types);
 }
 
 static ps_code hand_over(const kernel_output *o, bool ok, struct ArrowArray *out) {
@@ -132,13 +127,8 @@ ps_code ps_fold_get_partials(ps_fold *f, int64_t from, int64_t most, struct Arro
 ps_code ps_fold_get_keys(const ps_fold *f, struct ArrowArray *out) {
   if (f->broken) return PS_CLOSED;
   assert(f->keys_known > 0);
-  bool *is_bytes = memory_new((size_t)(1 + f->keys) * sizeof *is_bytes);
-  if (!is_bytes) return PS_NO_MEMORY;
-  for (int32_t i = 1; i <= f->keys; i++) is_bytes[i] = type_is_bytes(f->column_types[i]);
   out_rows rows;
-  bool ok = out_rows_init(&rows, 1 + f->keys, is_bytes);
-  memory_free(is_bytes);
-  if (!ok) return PS_NO_MEMORY;
+  if (!out_rows_init_types(&rows, 1, f->keys, f->column_types + 1)) return PS_NO_MEMORY;
   kernel_output o = {.n = f->keys_known, .rows = &rows};
   uint64_t *numbers = out_reserve(&rows, 0, o.n);
   for (int64_t i = 0; numbers && i < o.n; i++) numbers[i] = (uint64_t)i;

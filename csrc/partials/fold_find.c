@@ -1,9 +1,9 @@
 /*
- * fold_find.c - the entries of rows: see fold.h.
+ * fold_find.c - finds or makes the entries of rows: see fold.h.
  *
- * Rows are mostly in the order of time, so a block starts the short way: run by run, while each run is of a fresh slice.
- * From the first row of another slice on, the rest of the block takes the long way through the hash table: first it
- * prefetches the slots of all rows, then it looks up row by row.
+ * Rows are mostly sorted by time, so a block starts on the short way: run by run, while runs are of fresh slices. From
+ * the first row of another slice on, it takes the long way, through the hash table: prefetch the slots of all rows,
+ * then look up row by row.
  */
 #include "partials/fold.h"
 
@@ -12,11 +12,11 @@
 /* ts / advance. */
 static inline uint64_t period_of(const ps_fold *f, uint64_t ts) {
   uint64_t advance = f->windows.advance, period = (uint64_t)((uint128)ts * f->reciprocal >> 64);
-  return period + (ts - period * advance >= advance); /* the product is too small by 1, or right */
+  return period + (ts - period * advance >= advance); /* the product is exact or too small by 1 */
 }
 
-/* The slice of a timestamp, without its number. Edges are the multiples of the advance and, from the end of the first
-   window on, each of them plus size % advance. */
+/* The slice of a timestamp, without its number. Edges are the multiples of advance and, from the end of the first
+   window on, also multiples + size % advance. */
 static fold_slice slice_around(const ps_fold *f, uint64_t ts, uint64_t period) {
   uint64_t advance = f->windows.advance, behind = f->behind;
   uint64_t start = period * advance, end = start + behind;
@@ -32,7 +32,7 @@ static fold_slice slice_around(const ps_fold *f, uint64_t ts, uint64_t period) {
   return s;
 }
 
-/* The slice of a timestamp, numbered if it is new and in some window. */
+/* The slice of a timestamp; numbers it if it is new and in some window. */
 static fold_slice slice_of(ps_fold *f, uint64_t ts) {
   uint64_t period = period_of(f, ts);
   fold_slice *near = &f->near[period % FOLD_NEAR], s = *near;
@@ -54,8 +54,8 @@ static fold_slice slice_of(ps_fold *f, uint64_t ts) {
 
 /* ---- the short way: slices that are fresh ---- */
 
-/* The rows from `i` on that are in the slice; returns the end. Without a branch on whether the pair is new, which would
-   be hard to predict: writes a new entry each time and keeps it if the pair is new. `weighted` is constant in each
+/* The rows from `i` on that are in slice f->now; returns their end. No branch on whether the (slice, key) is new, which
+   would be hard to predict: always writes a new entry, and keeps it if it is new. `weighted` is a constant of each
    call. */
 static inline int64_t find_run(ps_fold *f, const fold_sought *in, int64_t i, bool weighted, uint32_t *out) {
   fold_slice s = f->now;
@@ -64,7 +64,7 @@ static inline int64_t find_run(ps_fold *f, const fold_sought *in, int64_t i, boo
   int64_t n = f->n, end = in->n;
   for (; i < end && (uint64_t)in->ts[i] - s.begin < s.length; i++) {
     uint32_t number = in->numbers[i];
-    int64_t known = recent[number], is_new = known <= s.first; /* 1 or 0; below as a mask */
+    int64_t known = recent[number], is_new = known <= s.first; /* 1 or 0; negated, a mask */
     entry[n].pair = s.high | number;
     entry[n].rows = 0;
     n += is_new;
@@ -77,7 +77,7 @@ static inline int64_t find_run(ps_fold *f, const fold_sought *in, int64_t i, boo
   return i;
 }
 
-/* The rows before the first one of a slice that is not fresh; returns their number. */
+/* The rows before the first row of a slice that is not fresh; returns their number. */
 static int64_t find_fresh(ps_fold *f, const fold_sought *in, row_entries *out) {
   int64_t i = 0;
   while (i < in->n) {
@@ -101,7 +101,7 @@ static uint32_t new_entry(ps_fold *f, uint64_t pair) {
   return (uint32_t)f->n++;
 }
 
-/* Looks up a pair by its hash; makes an entry if there is none. */
+/* Looks up a (slice, key) in the hash table; makes an entry if there is none. */
 static uint32_t entry_of(ps_fold *f, uint64_t pair, uint64_t hash) {
   while (f->indexed < f->n) fold_index(f, f->indexed++);
   uint64_t i = hash, mask = (uint64_t)f->slots - 1;
@@ -113,10 +113,10 @@ static uint32_t entry_of(ps_fold *f, uint64_t pair, uint64_t hash) {
   return new_entry(f, pair);
 }
 
-/* The pairs of the rows of a block that are in some window. */
+/* The (slice, key) of each row of a block that is in some window. */
 typedef struct {
   uint64_t pair[ROW_BLOCK];
-  uint64_t hash[ROW_BLOCK]; /* unless fresh */
+  uint64_t hash[ROW_BLOCK]; /* if not fresh */
   bool fresh[ROW_BLOCK];
 } pairs;
 
@@ -131,7 +131,7 @@ static void find_pairs(ps_fold *f, const fold_sought *in, int64_t i, pairs *p, r
     if (__builtin_expect(!now.covered, 0)) continue;
     uint64_t pair = p->pair[n] = now.high | in->numbers[i];
     p->fresh[n] = now.fresh;
-    if (!now.fresh) { /* slots are far apart: prefetch all before the first is needed */
+    if (!now.fresh) { /* slots are far apart: prefetch all before the first is read */
       p->hash[n] = hash_word(pair);
       __builtin_prefetch(&f->slot[p->hash[n] & mask]);
     }
@@ -141,11 +141,11 @@ static void find_pairs(ps_fold *f, const fold_sought *in, int64_t i, pairs *p, r
   out->n = n;
 }
 
-/* The rows from number `i` on, of those in some window. */
+/* Finds the entries of the rows in some window, from the i-th of these on. */
 static void find_any(ps_fold *f, const fold_sought *in, int64_t i, const pairs *p, row_entries *out) {
   uint64_t mask = (uint64_t)f->slots - 1;
   for (; i < out->n; i++) {
-    int64_t ahead = i + FOLD_AHEAD; /* its slot is in the cache by now: prefetch the entry */
+    int64_t ahead = i + FOLD_AHEAD; /* its slot is cached by now: prefetch the entry */
     if (ahead < out->n && !p->fresh[ahead]) __builtin_prefetch(&f->entry[f->slot[p->hash[ahead] & mask]]);
     uint32_t number = (uint32_t)p->pair[i], e = f->recent[number] - 1;
     if (e >= f->n || f->entry[e].pair != p->pair[i]) {
@@ -157,14 +157,14 @@ static void find_any(ps_fold *f, const fold_sought *in, int64_t i, const pairs *
   }
 }
 
-/* find_pairs met the slices before find_any made the entries: sets the first entry of the last slice. */
+/* find_pairs made slices before find_any made their entries: corrects the first entry of the last slice. */
 static void find_first(ps_fold *f) {
   int64_t n = f->n;
   while (n && f->entry[n - 1].pair >> 32 == f->now.high >> 32) n--;
   f->now.first = n;
 }
 
-/* States of entries that are new: those from number `from` on. */
+/* Clears the states of new entries: those from `from` on. */
 static void clear_states(ps_fold *f, int64_t from) {
   for (int32_t i = 0; i < f->functions.n; i++) {
     fold_column *c = &f->column[i];

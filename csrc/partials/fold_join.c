@@ -1,16 +1,16 @@
 /*
- * fold_join.c - partials, whose columns fold_export.c lists, into entries: see fold.h.
+ * fold_join.c - adds partials to entries; their columns are listed in fold_export.c. See fold.h.
  *
- * Partials are not trusted: a whole batch is checked before any of it is added.
+ * Partials are not trusted: a batch is checked as a whole before any row of it is added.
  */
 #include "partials/fold.h"
 
-/* ---- checking what comes in ---- */
+/* ---- checks ---- */
 
-/* Slices are those of some window, and of none that was emitted; but `held` ones are from the fold that emitted it. */
+/* A slice must be in some window, and in none that is emitted; `held` ones, of the fold that emitted it, may be. */
 static bool check_slices(const ps_fold *f, const kernel_input *in, bool held) {
   pane_windows w = f->windows;
-  uint64_t known = 0; /* most rows are of the same slice as the row before */
+  uint64_t known = 0; /* most rows are of the previous row's slice */
   for (int64_t row = 0; row < in->n; row++) {
     uint64_t begin = (uint64_t)input_integer(in, 0, row);
     if (row > 0 && begin == known) continue;
@@ -33,7 +33,7 @@ static bool check_rows(const ps_fold *f, const kernel_input *in) {
   return true;
 }
 
-/* Every value has a place, in the columns from `from` on, whose timestamp is in the slice. */
+/* Every value must have a place, in the columns from `from` on, whose timestamp is in the slice. */
 static bool check_places(const ps_fold *f, const kernel_input *in, int32_t from) {
   const column *c = &in->b->columns[in->from], *place = &in->b->columns[from];
   for (int64_t row = 0; row < in->n; row++) {
@@ -61,13 +61,13 @@ static bool check_partials(const ps_fold *f, const batch *b, bool held, bool pac
   return true;
 }
 
-/* ---- in ---- */
+/* ---- adding ---- */
 
-/* A batch that was checked. */
+/* A checked batch. */
 typedef struct {
   const batch *b;
-  const uint32_t *numbers; /* of its keys */
-  row_entries all;         /* of a block: every slice is in some window, so no row is skipped */
+  const uint32_t *numbers; /* key numbers */
+  row_entries all;         /* of a block; no row is skipped, as every slice is in some window */
 } joined;
 
 static ps_code join_block(ps_fold *f, void *context, int64_t row, int64_t n, ps_fault *fault) {

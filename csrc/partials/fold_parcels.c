@@ -1,14 +1,15 @@
 /*
- * fold_parcels.c - entries as few bytes and back: sent from folds to combiners, and saved as the state of a combiner.
+ * fold_parcels.c - packs entries into few bytes and reads these: sent from folds to combiners, saved as a combiner's
+ * state.
  *
- * The entries of a shard, in the order of time, in blocks:
+ * The entries of a shard, sorted by time, in blocks:
  *
- *   block    4 bytes: its length, these included;  4 bytes: number of entries;  8 bytes: where the first one's slice
- *            begins;  the key of each entry, as words;  the columns of fold_export.c, without those of keys
+ *   block    4 bytes: its length, these included;  4 bytes: number of entries;  8 bytes: begin of the first entry's
+ *            slice;  the key of each entry, as words;  the columns of fold_export.c but the key columns
  *
- * Words and columns as in codec.h. Keys are sent apart from the entries: an entry refers to a key by its place among the
- * keys of its shard, in the order of their numbers. A receiver of the blocks of many folds adds them by where they begin,
- * and holds little more than the open windows.
+ * Words and columns as in codec.h. Keys are sent separately: an entry has the place of its key among the keys of the
+ * shard, which are sorted by key number. A receiver adds the blocks of many folds in the order of their begins, and
+ * holds little more than the open windows.
  */
 #include "partials/fold.h"
 #include "columns/codec.h"
@@ -23,14 +24,14 @@ _Static_assert(sizeof(block_head) == 16, "no padding");
 struct ps_pack {
   const ps_fold *f;
   int32_t shards;
-  int64_t *from;   /* where a shard's entries begin in `order`; one more for the end */
+  int64_t *from;   /* first entry of each shard in `order`, and the end */
   uint32_t *order; /* entries by shard and time */
-  uint32_t *place; /* by key number: its place among the keys of its shard */
+  uint32_t *place; /* by key number: place among the keys of its shard */
   out_rows rows;
   codec_bytes bytes;
 };
 
-/* ---- out ---- */
+/* ---- packing ---- */
 
 void ps_pack_free(ps_pack *p) {
   if (!p) return;
@@ -42,13 +43,12 @@ void ps_pack_free(ps_pack *p) {
   memory_free(p);
 }
 
-/* Sorts entries by a number of each, keeping the order of equals. The number of entry e is rank[i], or shard[i], or i
-   itself, where i is its slice or its key. */
+/* What a stable sort of entries compares: rank[i], or shard[i], or i, the entry's slice or key number. */
 typedef struct {
   const uint32_t *rank;
   const uint16_t *shard;
   bool by_slice;
-  int64_t end; /* above all numbers */
+  int64_t end; /* above all of these numbers */
 } sort_key;
 
 static inline int64_t sort_number(const ps_fold *f, const sort_key *k, int64_t e) {
@@ -57,7 +57,7 @@ static inline int64_t sort_number(const ps_fold *f, const sort_key *k, int64_t e
   return k->rank ? k->rank[i] : k->shard ? k->shard[i] : i;
 }
 
-/* Whether the entries lie in that order as it is. */
+/* Whether the fold's entries are in that order already. */
 static bool is_sorted(const ps_fold *f, const sort_key *k) {
   for (int64_t e = 1; e < f->n; e++) {
     if (sort_number(f, k, e) < sort_number(f, k, e - 1)) return false;
@@ -65,7 +65,8 @@ static bool is_sorted(const ps_fold *f, const sort_key *k) {
   return true;
 }
 
-/* From `before` (NULL: 0, 1, 2, ...) to `order`; `from`, of k->end + 1 zeros, becomes where each number begins. */
+/* Counting sort of `before` (NULL: 0, 1, 2, ...) into `order`. `from`: k->end + 1 zeros; afterwards the first index of
+   each number. */
 static void sort_entries(const ps_fold *f, const sort_key *k, const uint32_t *before, int64_t *from, uint32_t *order) {
   for (int64_t e = 0; e < f->n; e++) from[sort_number(f, k, e) + 1]++;
   for (int64_t i = 0; i < k->end; i++) from[i + 1] += from[i];
@@ -73,11 +74,11 @@ static void sort_entries(const ps_fold *f, const sort_key *k, const uint32_t *be
     uint32_t e = before ? before[i] : (uint32_t)i;
     order[from[sort_number(f, k, e)]++] = e;
   }
-  memmove(from + 1, from, (size_t)k->end * sizeof *from); /* each has come to where the next one began */
+  memmove(from + 1, from, (size_t)k->end * sizeof *from); /* each has reached the first index of the next */
   from[0] = 0;
 }
 
-/* Sorts *order, NULL if the entries lie as they are, unless they are sorted. False when out of memory. */
+/* Sorts *order; NULL: the order of the fold's entries, which stays NULL if it is sorted. False: out of memory. */
 static bool sort_again(const ps_fold *f, const sort_key *k, uint32_t **order) {
   if (!*order && is_sorted(f, k)) return true;
   int64_t *from = memory_new((size_t)(k->end + 1) * sizeof *from);
@@ -94,7 +95,7 @@ static bool sort_again(const ps_fold *f, const sort_key *k, uint32_t **order) {
   return ok;
 }
 
-/* By shard, then time, then as they were met or by key. */
+/* By shard, then time, then key (`by_key`) or order of appearance. */
 static bool order_entries(ps_pack *p, const uint16_t *shards, bool by_key) {
   const ps_fold *f = p->f;
   size_t slices = (size_t)f->slices + 1;
@@ -172,7 +173,7 @@ ps_code ps_pack_get(ps_pack *p, int32_t shard, const uint8_t **data, int64_t *le
   return PS_OK;
 }
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
 ps_code ps_fold_number_keys(ps_fold *f, const struct ArrowArray *keys, uint32_t *numbers) {
   if (f->broken) return PS_CLOSED;
@@ -183,7 +184,7 @@ ps_code ps_fold_number_keys(ps_fold *f, const struct ArrowArray *keys, uint32_t 
   return ok ? PS_OK : PS_NO_MEMORY;
 }
 
-/* What a block is read into. */
+/* The memory that blocks are read into. */
 typedef struct {
   batch *b;
   codec_column *column;
@@ -203,7 +204,7 @@ static void free_reader(reader *r) {
   memory_free(r->column);
 }
 
-/* Values have 64 bits here, whatever their type was. */
+/* Values have 64 bits here, whatever their type. */
 static column column_of(const codec_column *c, bool is_bytes) {
   if (!is_bytes) return (column){.type = PS_I64, .validity = c->validity, .values = c->words};
   return (column){.type = PS_BYTES64, .validity = c->validity, .values = c->data, .offsets = c->offsets};
@@ -225,7 +226,7 @@ static bool unpack_block(const ps_fold *f, const uint32_t *numbers, int64_t keys
   return from->length == 0;
 }
 
-/* The next block; false: there is none, as it should be. */
+/* Takes the next block off `rest`; false: not a valid one. */
 static bool next_block(bytes *rest, bytes *block, int64_t *rows) {
   block_head head;
   if (rest->length < (int64_t)sizeof head) return false;

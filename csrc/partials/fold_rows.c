@@ -1,4 +1,4 @@
-/* fold_rows.c - rows into entries: see fold.h. */
+/* fold_rows.c - folds rows into entries: see fold.h. */
 #include "partials/fold.h"
 
 static ps_code fold_column_rows(ps_fold *f, const fold_column *c, row_block *k, ps_fault *fault) {
@@ -40,7 +40,7 @@ static bool in_range(const batch *b, ps_fault *fault) {
   return false;
 }
 
-/* Unfolded rows are numbered as they come, with 32 bits. */
+/* Unfolded rows are numbered consecutively, with 32 bits. False: out of numbers or memory. */
 static bool number_rows(ps_fold *f, const batch *b) {
   return f->unfolded ? f->keys_known <= UINT32_MAX - b->rows : fold_number_keys(f, b);
 }

@@ -35,18 +35,18 @@ ps_code carried_add(carried *c, const aggregates *functions, int64_t start, uint
   return PS_OK;
 }
 
-/* The number of states with the first start left. */
+/* Number of states of the first unused start. */
 static int64_t same_start(const carried *c) {
   int64_t end = c->first;
   while (end < c->n && c->starts[end] == c->starts[c->first]) end++;
   return end - c->first;
 }
 
-/* Their partials of an aggregate. In the order of tuples: windows, slices, what inputs add. */
+/* Writes their partials of an aggregate. Order of places: windows of a snapshot, its slices, tuples added since. */
 static void write_partials(const carried *c, const pane_plan *plan, int32_t a, const partial_list *to) {
   const aggregate *function = &plan->functions->each[a];
   size_t size = kernel_at(plan->functions, a)->size;
-  partial_place place = {1, PARTIAL_OF_WINDOW}; /* before all */
+  partial_place place = {1, PARTIAL_OF_WINDOW}; /* lowest place */
   if (c->slices) place = (partial_place){carried_start(c) + 1, PARTIAL_OF_SLICE};
   for (int64_t i = 0; size && i < to->n; i++) {
     const uint8_t *state = state_at(c, plan->functions, c->first + i);
@@ -54,7 +54,7 @@ static void write_partials(const carried *c, const pane_plan *plan, int32_t a, c
   }
 }
 
-/* Tuples in the state, if the query counts them; else 1. */
+/* Tuples in the state if the query counts them, else 1. */
 static int64_t rows_of(const carried *c, const pane_plan *plan, int64_t i) {
   const aggregates *f = plan->functions;
   for (int32_t a = 0; a < f->n; a++) {

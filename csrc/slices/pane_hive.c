@@ -5,27 +5,27 @@
 #include "slices/slice_firsts.h"
 #include "slices/slice_unfolded.h"
 
-/* Bytes. The first slab is small, for inputs that send little; the largest serves about a thousand tuples. In small
-   builds: two nodes without keys, or one with a key; larger slabs are not reused. */
+/* Bytes. The first slab is small, for inputs that send little; the largest holds the slices of about a thousand tuples.
+   In small builds: two nodes without keys, or one with a key; larger slabs are not reused. */
 #define SLAB_FIRST ((size_t)SIZED(512, 160))
 #define SLAB_MAX ((size_t)SIZED(64 * 1024, 160))
 
 #define SPARES_MAX SIZED(32, 2)   /* slabs: 2 MB, about what a batch of 2^16 rows publishes */
-#define UNFOLDED_MAX SIZED(15, 2) /* slices in a row: folding one of 16, to count its keys, costs little */
+#define UNFOLDED_MAX SIZED(15, 2) /* consecutive slices: folding one of 16, to count its keys, costs little */
 
 struct pane_slab {
   pane_slab *next; /* in `returned` or `spare` */
-  int64_t depth;   /* the reader's: in `returned`, the number of slabs from here on */
+  int64_t depth;   /* the reader's: in `returned`, number of slabs from this one on */
   size_t size, used;
   int64_t live; /* the reader's: nodes read and not released */
-  bool left;    /* the reader's: it has read a node of a later slab */
+  bool left;    /* the reader's: has read a node of a later slab */
 };
 
 _Static_assert(sizeof(pane_slab) % 16 == 0, "partials hold 128-bit integers");
 
 /* ---- nodes ---- */
 
-/* Takes all slabs that the reader has returned. */
+/* The input takes all slabs that the reader has returned. */
 static pane_slab *slabs_take(pane_input *in) {
   for (;;) {
     AT(insert_take_node);
@@ -36,7 +36,7 @@ static pane_slab *slabs_take(pane_input *in) {
   }
 }
 
-/* A slab with room for a node of this size: a returned one if possible, whose memory is mapped and cached. */
+/* A slab with room for a node of this size: if possible a returned one, as its memory is mapped and cached. */
 static pane_slab *slab_new(pane_input *in, size_t size) {
   size_t room = !in->slab ? SLAB_FIRST : in->slab->size * 2 < SLAB_MAX ? in->slab->size * 2 : SLAB_MAX;
   if (room == SLAB_MAX && size <= SLAB_MAX) {
@@ -54,7 +54,7 @@ static pane_slab *slab_new(pane_input *in, size_t size) {
   return slab;
 }
 
-/* `depth` stays: the reader may still read it, before its compare-and-swap finds that `returned` has changed. */
+/* Does not write `depth`: the reader may still read it, before its compare-and-swap fails. */
 static void slab_begin(pane_slab *slab) {
   WRITES(slab->live);
   poison_unset(slab + 1, slab->size);
@@ -63,7 +63,7 @@ static void slab_begin(pane_slab *slab) {
   slab->left = false;
 }
 
-/* The reader returns a slab to the input, or frees it if the input has enough. */
+/* The reader returns a slab to the input, or frees it if SPARES_MAX are there. */
 static void slab_give(pane_input *in, pane_slab *slab) {
   poison_freed(slab + 1, slab->size);
   while (slab->size == SLAB_MAX) {
@@ -80,8 +80,8 @@ static void slab_give(pane_input *in, pane_slab *slab) {
   memory_free(slab);
 }
 
-/* The input leaves its slab. The reader frees slabs, but never sees one whose only node was undone. A slab of the size
-   that is reused must stay valid: the reader may still read its depth. */
+/* The input stops using its slab. Usually the reader frees it later; but it never sees a slab whose only node was
+   undone. One of size SLAB_MAX must stay valid: the reader may still read its depth. */
 static void slab_leave(pane_input *in) {
   pane_slab *slab = in->slab;
   if (!slab || slab->used > 0) return;
@@ -94,7 +94,7 @@ static void slab_leave(pane_input *in) {
   in->spare = slab;
 }
 
-/* A node with `data` bytes of data, not linked. NULL: out of memory, nothing has changed. */
+/* A node with `data` bytes of data, not linked. NULL: out of memory, nothing changed. */
 static pane *pane_new(pane_input *in, size_t data) {
   size_t size = sizeof(pane) + flat_round(data);
   if (!in->slab || in->slab->size - in->slab->used < size) {
@@ -111,7 +111,7 @@ static pane *pane_new(pane_input *in, size_t data) {
   return p;
 }
 
-/* Removes the node made last, of this size, not linked. */
+/* Removes the node made last, which has `data` bytes and is not linked. */
 static void pane_undo(pane_input *in, size_t data) { in->slab->used -= sizeof(pane) + flat_round(data); }
 
 /* The reader releases a node. */
@@ -140,7 +140,7 @@ static void hand_over(pane_input *in, pane_windows w, pane *p, uint64_t position
   in->end = position == PANE_FOREVER ? PANE_FOREVER : next_edge(w, position);
 }
 
-/* Hands the private slice over, empty or not, and begins the next one at `position`. */
+/* Hands the private slice over, even if empty, and begins the next one at `position`. */
 static bool pane_hive_publish(pane_input *in, pane_windows w, uint64_t position) {
   uint64_t plain;
   size_t size = slice_flat_size(&in->slice, &plain);
@@ -161,12 +161,12 @@ typedef struct {
   int64_t from, to;
 } whole_slice;
 
-/* Whether to hand it over unfolded: not if that takes much more memory than folding it. */
+/* Not if that takes much more memory than folding: more than twice as many tuples as the last slice had keys. */
 static bool goes_unfolded(const pane_input *in, const pane_plan *plan, int64_t rows) {
   return plan->unfolded && in->unfolded > 0 && rows <= 2 * in->keys;
 }
 
-/* NULL: fold it; if memory ran out, folding will notice. */
+/* NULL: fold it instead; if memory ran out, folding will fail too. */
 static pane *unfolded_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
   uint64_t plain;
   size_t size = slice_unfolded_size(plan->functions, w->to - w->from, &plain);
@@ -184,7 +184,7 @@ static pane *unfolded_pane(pane_input *in, const pane_plan *plan, const whole_sl
   return p;
 }
 
-/* The same by slice_firsts.h; returns memory that is not needed to the slab. */
+/* The same for slice_firsts.h; gives memory that is not needed back to the slab. */
 static pane *firsts_pane(pane_input *in, const pane_plan *plan, const whole_slice *w) {
   size_t size = flat_size(plan->functions, w->to - w->from, 0);
   pane *p = pane_new(in, size);
@@ -205,7 +205,7 @@ static pane *quick_pane(pane_input *in, const pane_plan *plan, const whole_slice
   return goes_unfolded(in, plan, w->to - w->from) ? unfolded_pane(in, plan, w) : NULL;
 }
 
-/* The first row from `row` on that is not before the edge. Most slices are short, so the steps begin small. */
+/* The first row from `row` on that is not before the edge. Gallops, as most slices are short. */
 static int64_t rows_before(const int64_t *ts, int64_t row, int64_t rows, uint64_t edge) {
   int64_t step = 1, low = row;
   while (low + step < rows && (uint64_t)ts[low + step] < edge) {
@@ -262,7 +262,7 @@ bool pane_hive_close(pane_hive *h, int32_t input) {
 
 /* ---- the reader ---- */
 
-/* Moves the cursor of the slowest input to its next node and takes the slice. */
+/* Advances the input's cursor to its next node and takes the slice. */
 static bool step(pane_hive *h, int32_t input, pane *node) {
   pane *left = h->cursor[input];
   node->slab->live++;
@@ -275,7 +275,7 @@ static bool step(pane_hive *h, int32_t input, pane *node) {
 
 static pane *pane_hive_read(const pane *cursor) {
   AT(next_read);
-  pane *node = pane_link_read(&cursor->next); /* nothing there: the linearization point of that answer */
+  pane *node = pane_link_read(&cursor->next); /* NULL: the linearization point of PS_EMPTY */
   if (node) READS(*node);
   return node;
 }
@@ -291,8 +291,8 @@ ps_code pane_hive_next(pane_hive *h) {
   }
 }
 
-/* A row per key that has tuples in the window. All slices held are in it: those that begin at its end or later were not
-   read, because the slowest input has not passed it; those before its start have left. */
+/* All slices held are in the window: none that begins at its end or later was read, because the slowest input has not
+   passed it, and those before its start have left. */
 ps_code pane_hive_combine(pane_hive *h, out_rows *rows, ps_fault *fault) {
   AT(next_combine);
   return pane_window_emit(&h->window, rows, fault);
@@ -356,7 +356,7 @@ static bool input_init(pane_hive *h, int32_t i) {
   return true;
 }
 
-/* What all inputs and the reader share. */
+/* All but the inputs. */
 static bool frame_init(pane_hive *h, const slide_keys *keys, int32_t inputs) {
   if (!pane_window_init(&h->window, &h->plan, keys)) return false;
   h->input = memory_new((size_t)inputs * sizeof *h->input);
@@ -386,7 +386,7 @@ static void slabs_free(pane_slab *s) {
   }
 }
 
-/* Frees the nodes from the cursor on. */
+/* Frees the input's slabs and its private slice. */
 static void input_free(pane_hive *h, int32_t i) {
   pane *p = h->cursor[i];
   slab_leave(&h->input[i]);

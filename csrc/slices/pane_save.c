@@ -30,7 +30,7 @@ void pane_saver_free(pane_saver *s) {
 
 /* ---- collecting ---- */
 
-/* Owns the node from here on, also when out of memory. */
+/* Takes ownership of the node, also if it fails. */
 static bool add(pane_saver *s, pane_source source) {
   if (source.node && memory_grow((void **)&s->source, &s->capacity, s->n + 1, sizeof *s->source)) {
     s->source[s->n++] = source;
@@ -40,7 +40,7 @@ static bool add(pane_saver *s, pane_source source) {
   return false;
 }
 
-/* A copy whose stacked partials are the fronts; then the slice leaves these. NULL: out of memory. */
+/* A copy with the fronts as its stacked partials; then removes the slice from the fronts. NULL: out of memory. */
 static pane *copy_flipped(pane_saver *s, pane *from) {
   const pane_plan *plan = s->plan;
   size_t size = sizeof *from + flat_size(plan->functions, from->n, from->plain);
@@ -88,7 +88,7 @@ bool pane_saver_owe(pane_saver *s, int32_t input, const batch *b, const uint32_t
 
 /* ---- saving ---- */
 
-/* By begin; what is owed comes after what it is subtracted from. */
+/* By begin; owed slices after those that they are subtracted from. */
 static int compare(const void *a, const void *b) {
   const pane_source *x = a, *y = b;
   if (x->node->begin != y->node->begin) return x->node->begin < y->node->begin ? -1 : 1;
@@ -101,7 +101,7 @@ static slide_slice shown(const pane_saver *s, const pane_source *source) {
   return v;
 }
 
-/* The slices from `from` to `to` begin at the same edge. */
+/* Saves slices [from, to), all of one edge. */
 static bool save_slice(pane_saver *s, int64_t from, int64_t to, window_visit visit, void *context) {
   bool ok = true;
   for (int64_t i = from; ok && i < to; i++) {

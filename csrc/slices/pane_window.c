@@ -6,7 +6,7 @@
 #define MERGE_FROM SIZED(512, 2) /* slices held: fewer stay in the cache, and merging them costs more than it saves */
 #define HELD_FIRST SIZED(64, 1)  /* slices */
 
-/* More partials of an edge than this are worth adding up. */
+/* Partials of an edge above which adding them up is worth it. */
 #define CROWD(keys) SIZED(keys, ((void)(keys), INT64_C(1)))
 
 static inline pane *held(const pane_window *w, uint64_t number) {
@@ -96,7 +96,7 @@ static bool hold_own(pane_window *w, pane *node) {
   return false;
 }
 
-/* Whether all inputs hand over more partials of one edge than there are keys: judged by the edge before. */
+/* Whether the inputs' slices of one edge have more partials than there are keys: estimated from the previous edge. */
 static bool is_crowded(pane_window *w, const pane *node) {
   if (node->begin != w->edge) {
     w->crowded = w->edge_partials > CROWD(w->limit);
@@ -108,7 +108,7 @@ static bool is_crowded(pane_window *w, const pane *node) {
   return w->crowded;
 }
 
-/* Adds the slice to others of its edge, if it may be; returns whether. */
+/* Adds the slice to others of its edge if possible; returns whether it did. */
 static bool goes_dense(pane_window *w, pane *node) {
   const pane_plan *p = w->plan;
   if (!p->dense || !is_crowded(w, node) || slide_is_empty(&w->slide) || node->plain != p->plain) return false;
@@ -116,7 +116,7 @@ static bool goes_dense(pane_window *w, pane *node) {
   return w->dense && node->limit <= w->dense->limit && slice_sum_add(w->dense, node, p->functions);
 }
 
-/* Holds what was added up or merged. */
+/* Holds the slices that were added up or merged. */
 static bool seal(pane_window *w) {
   pane *dense = w->dense;
   w->dense = NULL;
@@ -126,7 +126,7 @@ static bool seal(pane_window *w) {
 
 static bool is_sealed(const pane_window *w) { return !w->dense && w->merged.n == 0; }
 
-/* Whether what was merged or added up has another begin. */
+/* Whether slices of another edge are being merged or added up. */
 static bool is_of_another_edge(const pane_window *w, uint64_t begin) {
   return (w->dense && w->dense->begin != begin) || (w->merged.n > 0 && w->merged_begin != begin);
 }
@@ -154,7 +154,7 @@ static uint64_t end_of_first(const pane_window *w, uint64_t begin) {
   return (start < w->start_next ? w->start_next : start) + w->plan->windows.size;
 }
 
-/* Restores I1 and I2 after a slice entered or left. */
+/* Restores I1 and I2 after a change of the slices held. */
 static bool find_due(pane_window *w) {
   uint64_t due = PANE_FOREVER, other = PANE_FOREVER;
   if (!slide_is_empty(&w->slide)) due = end_of_first(w, oldest(w)->begin);
@@ -168,7 +168,7 @@ static bool find_due(pane_window *w) {
   return true;
 }
 
-/* Slices are taken in the order of their begins: once one is held, later ones do not change which window is due. */
+/* Slices are taken in the order of their begins: once one is held, later ones do not change `due`. */
 static bool is_due_known(const pane_window *w) {
   return w->due < PANE_FOREVER && !carried_left(&w->windows) && !carried_left(&w->slices);
 }
@@ -190,10 +190,10 @@ ps_code pane_window_next(pane_window *w, uint64_t position) {
 
 /* ---- the window ---- */
 
-/* The carried window of this start; in the totals between open and close. */
+/* The carried window of this start; it is in the totals between guest_open and guest_close. */
 typedef struct {
-  pane *node;    /* NULL: there is none */
-  pane *without; /* the stacked totals of its keys before */
+  pane *node;    /* NULL: none */
+  pane *without; /* stacked totals of its keys without it */
 } guest;
 
 static void guest_free(guest *g) {
@@ -254,7 +254,7 @@ bool pane_window_visit(pane_window *w, uint8_t *state, window_visit visit, void 
   return guest_close(w, &g) && ok;
 }
 
-/* The slice has left: gives the node back to the hive, or frees it. */
+/* Called when the slice has left: gives its node back to the hive, or frees it. */
 static void let_go(pane_window *w, pane *node, pane_owner owner) {
   w->partials -= node->n;
   node->held = false;

@@ -1,26 +1,26 @@
 /*
- * pane_window.h - which slices make the next window, and its rows (slide.h); for one thread, the reader of a hive.
+ * pane_window.h - the slices of the next window, and its rows (slide.h). For one thread, the hive's reader.
  *
- * Four calls, in this order, which assertions check:
+ * Four calls, in this order, checked by assertions:
  *
- *   take      adds a slice to those held. Once per slice, in the order of their begins
- *   next      PS_OK: a window is complete, then
- *   emit      writes its rows (visit: its states). After a failure it may be called again
- *   advance   removes it: slices that no later window needs leave and are given back to the hive
+ *   take      holds a slice; once per slice, in the order of their begins
+ *   next      PS_OK: a window is complete; then
+ *   emit      writes its rows (visit: its states); after a failure it may be called again
+ *   advance   removes it, and gives slices that no later window covers back to the hive
  *
  *   start_next          due               the slices held are those of the first window that has any and was not
  *       |--- slices held --|              emitted; it ends at `due`
  *
  * Memory: open slices x their keys, and one total per key number.
  *
- * A slice held is read again much later: when it leaves and, with stacks, once in between. So when many are held, the
- * slices of all inputs that begin at one edge are merged into one, which is held when the next edge is reached or a
- * window is due. If all inputs together hand over more partials of an edge than there are keys, they are added up by
- * key number instead (slice_sum.h), which costs less.
+ * A held slice is read again much later, when it has left the cache: when it leaves and, with stacks, once before. So
+ * when many are held, the inputs' slices of one edge are merged into one, which is held when the next edge is reached
+ * or a window is due. If the inputs' slices of an edge have more partials than there are keys, they are added up by key
+ * number instead (slice_sum.h), which costs less.
  *
- * States from a snapshot (pane_window_carry) wait in two lists (carried.h): windows, each added to the window of the
- * same start only; and slices, which are held like others when their begin is reached. In the order of tuples: windows,
- * slices, whatever is added later.
+ * States of a snapshot (pane_window_carry) are in two lists (carried.h): windows, each added only to the window of the
+ * same start; and slices, held like others when their begin is reached. In the order of tuples: these windows, these
+ * slices, what is added later.
  *
  * Invariants
  *   I1  slices held begin at or after start_next and before due
@@ -33,19 +33,19 @@
 #include "slices/pane.h"
 #include "slices/slide.h"
 
-/* Other files use the functions below alone. */
+/* Private: other files use the functions below. */
 typedef struct {
   const pane_plan *plan;
   slide slide;
-  pane **held;           /* ring of the nodes whose slices are held, by their numbers in the slide */
+  pane **held;           /* ring of the nodes held, by their slices' numbers in the slide */
   int64_t held_capacity; /* a power of two, or 0 */
   int64_t partials;      /* in the nodes held */
   uint64_t due;          /* end of the first window that is not emitted and has tuples; PANE_FOREVER: none */
   uint64_t start_next;   /* the lowest start of a window that is not emitted */
   uint64_t edge;         /* begin of the slice taken last */
-  int64_t edge_partials; /* partials taken of that edge */
+  int64_t edge_partials; /* partials of that edge taken so far */
   int64_t limit;         /* above all key numbers of slices taken */
-  bool crowded;          /* the edge before had more partials than there are key numbers */
+  bool crowded;          /* the previous edge had more partials than there are key numbers */
   pane *dense;           /* slices of one edge, added up; NULL: none */
   slice merged;          /* slices of one edge, merged; empty: none */
   uint64_t merged_begin; /* that edge */
@@ -53,17 +53,17 @@ typedef struct {
   int64_t guests; /* nodes held that came from `slices` */
 } pane_window;
 
-/* Gives back a node that pane_window_take was given and that is not needed any more. */
+/* Gives back a node of pane_window_take that is not needed any more. */
 typedef struct {
   void (*give)(void *hive, pane *node);
   void *hive;
 } pane_owner;
 
-/* All of these: false, or PS_NO_MEMORY, if out of memory. Then, except after emit, only free may be called. */
+/* False or PS_NO_MEMORY: out of memory. Then, except after emit, only free may be called. */
 bool pane_window_init(pane_window *w, const pane_plan *plan, const slide_keys *keys);
 void pane_window_free(pane_window *w, pane_owner owner);
 
-/* The slice is not empty. Afterwards it is held (node->held), or merged, and the node may be freed. */
+/* The slice is not empty. Afterwards it is held (node->held); or it was copied and the caller may free the node. */
 bool pane_window_take(pane_window *w, pane *node);
 
 /* Slices that begin before `position` have all been taken. PS_OK: a window is complete; PS_EMPTY: none is; PS_END: none
@@ -74,39 +74,39 @@ static inline int64_t pane_window_start(const pane_window *w) { return (int64_t)
 /* The lowest start of a window that is not emitted. */
 static inline uint64_t pane_window_start_next(const pane_window *w) { return w->start_next; }
 
-/* Its rows; or its states, for which `state` has room for one: see slide_visit. */
+/* Emits its rows; visits its states, `state` having room for one: see slide_visit. */
 ps_code pane_window_emit(pane_window *w, out_rows *rows, ps_fault *fault);
 bool pane_window_visit(pane_window *w, uint8_t *state, window_visit visit, void *context);
 
 bool pane_window_advance(pane_window *w, pane_owner owner);
 
-/* From a snapshot, before any slice is taken: begin; states of windows or slices, which the window then owns, starts
-   never decreasing; end. PS_CORRUPT: an impossible start, or (start, key) is there already. */
+/* Loads a snapshot, before any slice is taken: begin; for each state of a window or slice, starts never decreasing,
+   carry, which takes ownership of the state; end. PS_CORRUPT: impossible start, or duplicate (start, key). */
 bool pane_window_carry_begin(pane_window *w, int64_t start_next);
 ps_code pane_window_carry(pane_window *w, bool slices, int64_t start, const key *k, const uint8_t *state);
 bool pane_window_carry_end(pane_window *w);
 
-/* The begin of the last slice carried; -1: there is none. */
+/* Begin of the last slice carried; -1: none. */
 int64_t pane_window_carried_last(const pane_window *w);
 
-/* Visits the carried windows that were not emitted. */
+/* Visits the carried windows that are not emitted. */
 bool pane_window_visit_carried(const pane_window *w, window_visit visit, void *context);
 
-/* Whether states of a snapshot are left: they refer to keys that may be in no slice held. */
+/* Whether states of a snapshot are left; their keys may be in no slice held. */
 static inline bool pane_window_carries(const pane_window *w) { return w->windows.n > 0 || w->slices.n > 0; }
 
 /* Who frees the node that is visited. */
 typedef enum {
   PANE_LENT,    /* its owner */
-  PANE_FLIPPED, /* its owner; its stacked partials are those of the front stacks: slide.c */
-  PANE_COPIED,  /* the visitor; but not memory that its partials refer to */
+  PANE_FLIPPED, /* its owner; it is in the front stacks, which changed its stacked partials: slide.c */
+  PANE_COPIED,  /* the visitor, but not memory that its partials refer to */
   PANE_OWED     /* the visitor, with that memory */
 } pane_loan;
 
 /* False ends the visit. `node` NULL: out of memory. */
 typedef bool (*pane_visit)(void *context, pane *node, pane_loan loan);
 
-/* Visits all slices: those held, oldest first; merged; carried and not held yet. */
+/* Visits all slices: those held, oldest first; merged ones; carried ones that are not held yet. */
 bool pane_window_visit_slices(pane_window *w, pane_visit visit, void *context);
 
 /* Shows a node's slice to a slide. */

@@ -4,7 +4,7 @@
 #include "base/poison.h"
 
 #define CAPACITY_FIRST SIZED(64, 1)          /* entries, and numbers of keys */
-#define GENERATION_MAX SIZED(UINT32_MAX, 3u) /* then generations begin again */
+#define GENERATION_MAX SIZED(UINT32_MAX, 3u) /* then generations restart at 1 */
 
 bool slice_init(slice *s, const aggregates *functions, int32_t input) {
   *s = (slice){.functions = functions, .input = PARTIAL_INPUT + (uint64_t)input, .generation = 1};
@@ -40,7 +40,7 @@ bool slice_expect(slice *s, uint32_t keys_max) {
   return true;
 }
 
-/* Makes room for n entries. Out of memory: some arrays are larger than `capacity` then, which does no harm. */
+/* Makes room for n entries. If it fails, some arrays are already larger than `capacity`, which is harmless. */
 static bool reserve(slice *s, int64_t entries) {
   if (entries <= s->capacity) return true;
   int64_t capacity = s->capacity ? s->capacity : CAPACITY_FIRST;
@@ -64,7 +64,7 @@ static void clear_entries(slice *s, int32_t a, int64_t from) {
   if (size) memset((uint8_t *)s->columns[a] + (size_t)from * size, 0, (size_t)(s->n - from) * size);
 }
 
-/* Finds or makes the entry of each row, without a branch on whether the key is new. */
+/* Finds or makes the entry of each row, without a branch on whether the key is new: that is hard to predict. */
 static void find_entries(slice *s, const uint32_t *numbers, row_block *k) {
   uint64_t *slot = s->slot, generation = (uint64_t)s->generation << 32;
   uint32_t *keys = s->keys, n = (uint32_t)s->n;
@@ -137,7 +137,7 @@ bool slice_merge(slice *s, const flat_slice *p) {
 
 static bool fold_aggregate(slice *s, int32_t which, row_block *k, bool settle) {
   const aggregate *a = &s->functions->each[which];
-  kernel_store none = {0}; /* strings stay in the batch, and wide sums are not counted here */
+  kernel_store none = {0}; /* strings stay in the batch; wide sums are not counted */
   counted_rows c = row_block_count(a, k);
   kernel_target to = {.a = a, .states = s->columns[which], .store = &none};
   if (a->kernel->fold(&to, &c) != PS_OK) return false;
@@ -160,10 +160,10 @@ bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from,
   return true;
 }
 
-/* Begins another slice. */
+/* Empties all slots. */
 static void next_generation(slice *s) {
   if (s->generation++ < GENERATION_MAX) return;
-  memset(s->slot, 0, (size_t)s->slot_capacity * sizeof *s->slot); /* else old slots would be valid again */
+  memset(s->slot, 0, (size_t)s->slot_capacity * sizeof *s->slot); /* a reused number would make old slots valid */
   s->generation = 1;
 }
 
@@ -236,7 +236,7 @@ void slice_flatten_copy(const slice *s, void *place, uint64_t plain, bool *owns)
   }
 }
 
-/* The entries are not read any more. */
+/* Marks the entries as freed, for sanitizers. */
 static void entries_freed(slice *s) {
   poison_freed(s->keys, (size_t)s->n * sizeof *s->keys);
   poison_freed(s->rows, (size_t)s->n * sizeof *s->rows);

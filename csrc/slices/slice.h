@@ -2,13 +2,12 @@
  * slice.h - the private slice of one input: its tuples since the last edge, folded into one partial per key and
  * aggregate.
  *
- *   entry     0     1     2   ...  n-1          in the order in which the keys first came
+ *   entry     0     1     2   ...  n-1          in order of first appearance
  *   keys     [17]  [4]   [230]                  key numbers
  *   rows     [3]   [1]   [1]                    tuples of the key
  *   columns  one array of partials per aggregate (partial.h)
  *
- *   slot     key number -> generation and entry; empty if the generation is not this slice's, so that nothing is
- *            cleared when a new slice begins
+ *   slot     key number -> generation and entry. A slot of another generation is empty: a new slice clears nothing
  *
  * Rows are folded in blocks, column by column (row_block.h). A slice is used by one thread.
  */
@@ -23,7 +22,7 @@ typedef struct {
   uint32_t *keys;
   int64_t *rows;
   void **columns;
-  string_copy **copies; /* of each string aggregate: strings whose batch is gone */
+  string_copy **copies; /* per string aggregate: strings copied out of batches */
   uint64_t *slot;
   uint32_t generation; /* number of the slice, modulo its width */
   int64_t slot_capacity;
@@ -32,24 +31,23 @@ typedef struct {
 bool slice_init(slice *s, const aggregates *functions, int32_t input);
 void slice_free(slice *s);
 
-/* Makes room for key numbers up to `keys_max`, before folding. False: out of memory, nothing has changed. */
+/* Reserves slots for key numbers up to `keys_max`; required before folding. False: out of memory, nothing changed. */
 bool slice_expect(slice *s, uint32_t keys_max);
 
-/* Folds rows [from, to) of the batch, whose keys are numbers[from], ... With `settle`, the slice does not refer to the
-   batch afterwards. False: out of memory; the slice can only be freed. */
+/* Folds rows [from, to) of the batch, whose keys are numbers[from], ... `settle`: copies the strings it needs, so that
+   the batch may be freed. False: out of memory; the slice can only be freed. */
 bool slice_fold(slice *s, const batch *b, const uint32_t *numbers, int64_t from, int64_t to, bool settle);
 
-/* Finds the keys of n rows: fills `keys` and `rows`; row[i] is the first row of the i-th key. Folds nothing: the slice
+/* Finds the keys of n rows without folding: fills `keys` and `rows`; row[i] is the first row of the i-th key. The slice
    is empty before and after. Returns the number of keys; -1: out of memory. */
 int64_t slice_find_first(slice *s, const uint32_t *numbers, int64_t n, uint16_t *row);
 
 typedef struct flat_slice flat_slice;
 
-/* Adds a slice of the same edge, of any input; no strings. slice_expect first. False: out of memory, as above. */
+/* Adds a slice of the same edge, of any input, without strings; call slice_expect first. False: as slice_fold. */
 bool slice_merge(slice *s, const flat_slice *p);
 
-/* A slice in one block of memory, as it is handed over: keys, rows, the partials of each aggregate, the bytes of
-   strings. */
+/* A slice in one block of memory: keys, rows, the partials of each aggregate, the bytes of strings. */
 struct flat_slice {
   int64_t n;
   uint64_t plain; /* bit a: the sums of aggregate a are plain (partial.h) */
@@ -81,10 +79,10 @@ static inline size_t flat_column_size(const kernel *kind, int64_t n, bool plain)
   return flat_round((size_t)n * (plain ? sizeof(int128) : kind->size));
 }
 
-/* Its size in bytes, without strings. */
+/* Bytes of a flat slice, without strings. */
 size_t flat_size(const aggregates *functions, int64_t n, uint64_t plain);
 
-/* The partials of aggregate a. For all of them in order: `at` is p->columns at first, and advances. */
+/* The partials of aggregate a. To be called for all aggregates in order; `at` starts at p->columns and advances. */
 static inline partial_list flat_next(const flat_slice *p, const aggregates *functions, int32_t a, uint8_t **at) {
   bool plain = flat_is_plain(p->plain, a);
   partial_list list = {p->keys, *at, p->n, plain, p->rows, p->dense};
@@ -92,9 +90,9 @@ static inline partial_list flat_next(const flat_slice *p, const aggregates *func
   return list;
 }
 
-/* Flattens in two steps: slice_flat_size returns the bytes and which sums are plain; slice_flatten moves the slice to
-   `place`, which has that size and is aligned to 16 bytes. The slice is empty afterwards. *owns: partials in it own
-   memory. slice_flatten_copy does not change the slice, which keeps such memory. */
+/* Flattens in two steps. slice_flat_size returns the size in bytes and which sums are plain. slice_flatten moves the
+   slice to `place`, which has that size and is aligned to 16 bytes; the slice is empty afterwards. *owns: partials in
+   `place` own memory. slice_flatten_copy leaves the slice unchanged, as owner of such memory. */
 size_t slice_flat_size(const slice *s, uint64_t *plain);
 void slice_flatten(slice *s, void *place, uint64_t plain, bool *owns);
 void slice_flatten_copy(const slice *s, void *place, uint64_t plain, bool *owns);

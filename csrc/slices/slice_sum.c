@@ -42,7 +42,7 @@ typedef struct {
   partial_list from;
 } pair;
 
-/* For all of them in order: `at` is the columns of both at first, and advances. */
+/* To be called for all aggregates in order; at[] starts at both sides' columns and advances. */
 static pair next_pair(const flat_slice *to, const flat_slice *from, const aggregates *functions, int32_t a,
                       uint8_t *at[2]) {
   void *partials = flat_next(to, functions, a, &at[0]).partials;

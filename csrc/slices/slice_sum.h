@@ -1,13 +1,12 @@
 /*
- * slice_sum.h - the slices of all inputs that begin at one edge, added up by key number.
+ * slice_sum.h - the sum of all inputs' slices of one edge: an entry per key number.
  *
- * A slice held is read again when it leaves and, with stacks, once in between. If many inputs have tuples of few keys,
- * their slices of one edge have more partials than there are keys: their sum is smaller, and in the order of key
- * numbers, so that reading it again is a loop over arrays.
+ * A held slice is read again when it leaves and, with stacks, once before. If the inputs' slices of one edge have more
+ * partials than there are keys, their sum is smaller, and is read in a loop over arrays without looking up keys.
  *
  *   keys      [0] [1] [2] [3] ...            all numbers below `limit`
  *   rows      [3] [0] [7] [1]                0: no tuple, and all partials of the key are zero
- *   columns   partials by key number; sums are plain (partial.h)
+ *   columns   partials by key number; all sums are plain (partial.h)
  */
 #pragma once
 
@@ -17,7 +16,7 @@
    that are plain do not. */
 bool slice_sum_suits(const aggregates *functions);
 
-/* The `plain` of slices that can be added up (slice.h): all sums are. */
+/* flat_slice.plain of slices that can be added up: all sums are plain. */
 uint64_t slice_sum_plain(const aggregates *functions);
 
 /* An empty node for key numbers below `limit`. NULL: out of memory. */

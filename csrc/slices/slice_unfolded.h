@@ -1,14 +1,14 @@
 /*
- * slice_unfolded.h - a slice handed over without being folded: one entry per tuple.
+ * slice_unfolded.h - a slice with one entry per tuple.
  *
- * If most tuples of a slice have different keys, folding costs more than it saves: finding entries, flattening them. An
- * unfolded slice is written directly to the block of memory that is handed over:
+ * If most tuples of a slice have different keys, folding costs more than it saves. An unfolded slice is written
+ * straight to the block that is handed over:
  *
  *   keys      [17] [4] [17] [230]            key numbers, in the order of the tuples
  *   columns   of each sum one 128-bit integer per tuple: a plain partial (partial.h)
  *
- * It enters and leaves the totals like any other. Sums are exact, so results do not depend on it. Only counts and sums
- * can be unfolded: other functions need one entry per key.
+ * It enters and leaves the totals like any other, with the same results, as sums are exact. Only for counts and sums:
+ * other functions need one entry per key.
  */
 #pragma once
 
@@ -17,10 +17,10 @@
 /* Whether slices of these functions can be unfolded. */
 bool slice_unfolded_suits(const aggregates *functions);
 
-/* The bytes of n tuples, and which sums are plain: all. */
+/* Bytes of n tuples; *plain: all sums. */
 size_t slice_unfolded_size(const aggregates *functions, int64_t n, uint64_t *plain);
 
-/* Writes rows [from, to) of the batch, whose keys are numbers[from], ..., to `place`. False: fold the slice, because a
-   value is null or outside the range of narrow sums. */
+/* Writes rows [from, to) of the batch, whose keys are numbers[from], ..., to `place`. False: fold the slice instead,
+   because a value may be null or is outside the range of narrow sums. */
 bool slice_unfolded_flatten(const aggregates *functions, const batch *b, const uint32_t *numbers, int64_t from,
                             int64_t to, void *place);

@@ -1,36 +1,34 @@
 /*
  * slide.c - see slide.h.
  *
- * Why a slice costs O(1) per key, whatever the number of windows it is in. How it leaves depends on the function
- * (partial.h):
+ * Why a slice costs O(1) per key, whatever the number of windows it is in. How it leaves depends on the function:
  *
- *   Sums and counts are subtracted when a slice leaves. That is exact: counts are integers, and sums are kept as
- *   integers or as exact sums (exact_sum.h), so x + y - y is x to the bit. Rounding happens in partial_finish alone.
+ *   Sums and counts are subtracted. That is exact: counts are integers, sums are integers or exact sums (exact_sum.h),
+ *   so x + y - y is x to the bit. Only partial_finish rounds.
  *
- *   Last is the newest so far. When its slice leaves, all older ones have left.
+ *   Last is the newest tuple so far. When its slice leaves, all older slices have left.
  *
- *   The others cannot be subtracted. Their slices are in two stacks, the older ones in the front:
+ *   The others (kernel.stacked) cannot be subtracted. Their slices are in two stacks, the older ones in the front:
  *
  *           oldest                            newest
  *           [ a ] [ b ] [ c ]  |  [ d ] [ e ]
  *           <----- front        back ------->
  *
- *   Per key one value stands for each stack: the best of a, b, c and the best of d, e. A window's value is the better
- *   of the two. A slice that enters is added to the back: one comparison per key. One that leaves is the top of the
- *   front: its partials hold what the front was without it, so leaving is one copy per key. When the front is empty, the
- *   stacks flip: all slices move from the back to the front, newest first, and the place of each then holds what the
- *   front was before it:
+ *   Each stack has one value per key: the best of a, b, c and the best of d, e. A window's value is the better of the
+ *   two. A slice enters the back: one comparison per key. The slice that leaves is the top of the front: its partials
+ *   hold the front's value without it, so leaving is one copy per key. When the front is empty, the stacks flip: all
+ *   slices are pushed from the back to the front, newest first. A push saves the front's value in the slice's partials:
  *
  *                            front      a's place   b's place   c's place
  *           push c           c                                  none
  *           push b           b+c                    c           none
  *           push a           a+b+c      b+c         c           none          (+: the better one)
  *
- *   A slice is pushed once and popped once. So per key it costs an enter, a push and a pop.
+ *   A slice is pushed once and popped once, so per key it costs an enter, a push and a pop.
  *
- * What is skipped if no key changed. Windows that overlap often have the same keys. `changed` is set by a key that
- * appears (it had 0 tuples) or disappears (it has 0 now). Otherwise key_order.live is still right, without a pass over
- * all listed keys; and if the rows before are those of the window before, their key columns are copied as a block.
+ * What is skipped if no key changed. Overlapping windows often have the same keys. `changed` is set when a key appears
+ * (it had 0 tuples) or disappears (it has 0 now). While it is not set, key_order.live is valid without a pass over all
+ * listed keys; and if the rows before are those of the previous window, their key columns are copied as a block.
  */
 #include "slices/slide.h"
 
@@ -62,7 +60,7 @@ void slide_free(slide *s) {
 
 bool slide_expect(slide *s, int64_t limit) {
   if (limit <= s->capacity) return true;
-  if (limit < 2 * s->capacity) limit = 2 * s->capacity; /* keys may appear one at a time */
+  if (limit < 2 * s->capacity) limit = 2 * s->capacity; /* amortized: keys may appear one at a time */
   bool ok = key_order_expect(&s->key_order, limit) &&
             memory_extend((void **)&s->rows, s->capacity, limit, sizeof *s->rows) &&
             memory_extend((void **)&s->came, s->capacity, limit, sizeof *s->came);
@@ -78,14 +76,14 @@ bool slide_expect(slide *s, int64_t limit) {
 
 /* ---- tuples per key ---- */
 
-/* Layout of a slice's rows: constant where the loops below are called, except for the step of folds. */
+/* Layout of a slice's rows: a constant of each call of the loops below, except for the step of folds. */
 typedef struct {
-  bool unfolded; /* there are none: one tuple each */
-  bool dense;    /* the i-th entry is of key number i, which has no tuples if its rows are 0 */
+  bool unfolded; /* no array: one tuple each */
+  bool dense;    /* entry i is of key number i, which has no tuples if its rows are 0 */
   int64_t step;
 } rows_form;
 
-/* Lists the keys that appear in s->came and returns their number: mostly none, or all. */
+/* Lists in s->came the keys that appear, and returns their number: mostly none, or all. */
 static inline int64_t rows_enter_by(const slide *s, const slide_slice *v, rows_form form) {
   const uint32_t *keys = v->keys;
   const int64_t *own = v->rows;
@@ -122,7 +120,7 @@ static bool rows_enter(slide *s, const slide_slice *v) {
                  : v->step == 1 ? rows_enter_by(s, v, (rows_form){.step = 1})
                                 : rows_enter_by(s, v, (rows_form){.step = v->step});
   s->changed |= came > 0;
-  return key_order_list(&s->key_order, s->came, came); /* all others are listed */
+  return key_order_list(&s->key_order, s->came, came); /* the other keys are listed already */
 }
 
 static void rows_leave(slide *s, const slide_slice *v) {
@@ -159,7 +157,7 @@ static slide_slice show(const slide *s, uint64_t number) {
   return v;
 }
 
-/* The front is empty: pushes all slices, newest first. */
+/* Called when the front is empty. */
 static void flip(slide *s) {
   for (uint64_t number = s->end; number-- > s->first;) {
     slide_slice v = show(s, number);
@@ -247,7 +245,7 @@ void slide_free_fronts(const slide *s, void **fronts) {
 
 /* ---- the window ---- */
 
-/* The number of keys that have tuples; -1: out of memory. */
+/* Number of keys with tuples; -1: out of memory. */
 static int64_t live_keys(slide *s) { return s->changed ? key_order_live(&s->key_order, s->rows) : s->live; }
 
 bool slide_visit(slide *s, const slide_states *what, window_visit visit, void *context) {
@@ -272,7 +270,7 @@ static ps_code emit_results(const slide *s, int64_t start, int64_t n, out_rows *
     int32_t to = 1 + s->key_order.columns + a;
     ps_code code = partial_finish(&s->functions->each[a], &s->totals[a], &keys, s->rows, rows, to, &row);
     if (code == PS_NO_MEMORY) return code;
-    if (code != PS_OK && row < failed_row) { /* the first row that fails is named, in it the first aggregate */
+    if (code != PS_OK && row < failed_row) { /* name the first row that fails, in it the first aggregate */
       failed_row = row;
       *fault = (ps_fault){.ts = start, .aggregate = a, .key = key_table_at(s->key_order.table, keys.keys[row])};
     }
@@ -281,7 +279,7 @@ static ps_code emit_results(const slide *s, int64_t start, int64_t n, out_rows *
 }
 
 ps_code slide_emit(slide *s, int64_t start, out_rows *rows, ps_fault *fault) {
-  bool again = !s->changed && rows->rows >= s->live; /* the rows before are of the window before: the same keys */
+  bool again = !s->changed && rows->rows >= s->live; /* the rows before are of the previous window: the same keys */
   int64_t n = live_keys(s);
   uint64_t *starts = n < 0 ? NULL : out_reserve(rows, 0, n);
   if (!starts || !key_order_put(&s->key_order, n, again, rows)) return PS_NO_MEMORY;

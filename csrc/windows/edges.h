@@ -5,7 +5,7 @@
  * An edge is the start or the end of a window, and a slice is the time between two neighbouring edges. So a window
  * covers all tuples of a slice or none, for any size and advance.
  *
- * Why nothing wraps: timestamps, starts of windows that cover one, size and advance are below 2^63, and everything here
+ * Proved for all values by tests/proofs/test_arithmetic.py, on this text. Why nothing wraps: timestamps, starts of windows that cover one, size and advance are below 2^63, and everything here
  * is unsigned with 64 bits. So start + size and start + advance are below 2^64 - 1, and a loop over the starts from
  * first_start to last_start ends: the step after the last one does not wrap.
  *   last_start(ts) <= ts         first_start(ts) <= ts - size + advance         last_edge(ts) <= ts

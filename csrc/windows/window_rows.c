@@ -27,14 +27,9 @@ static bool put_name(int64_t start, const key *k, int32_t keys, const ps_type *t
 }
 
 bool window_name(int64_t start, const key *k, int32_t keys, const ps_type *key_types, struct ArrowArray *out) {
-  bool *is_bytes = memory_new((size_t)(1 + keys) * sizeof *is_bytes);
-  if (!is_bytes) return false;
-  for (int32_t i = 0; i < keys; i++) is_bytes[1 + i] = type_is_bytes(key_types[i]);
   out_rows rows;
-  bool ok = out_rows_init(&rows, 1 + keys, is_bytes);
-  memory_free(is_bytes);
-  if (!ok) return false;
-  ok = put_name(start, k, keys, key_types, &rows);
+  if (!out_rows_init_types(&rows, 1, keys, key_types)) return false;
+  bool ok = put_name(start, k, keys, key_types, &rows);
   if (ok) out_end_row(&rows);
   ok = ok && out_rows_shell(&rows, out);
   if (ok) out_rows_move(&rows, out);

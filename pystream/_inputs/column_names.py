@@ -24,6 +24,13 @@ def missing_column(name: str, there: Sequence[str], has: str = "there are") -> s
     listed = ", ".join(map(repr, there[:LISTED_MAX])) or "no columns"
     if len(there) > LISTED_MAX:
         listed += f" and {len(there) - LISTED_MAX} more"
+    return f"column {name!r} is missing; {has} {listed}{_hint(name, there)}"
+
+
+def _hint(name: str, there: Sequence[str]) -> str:
+    """What was probably meant."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and all(part in there for part in parts):
+        return f"; name each by itself: {', '.join(map(repr, parts))}"
     meant = nearest(name, there)
-    hint = f"; did you mean {meant!r}?" if meant else ""
-    return f"column {name!r} is missing; {has} {listed}{hint}"
+    return f"; did you mean {meant!r}?" if meant else ""

@@ -24,10 +24,10 @@ def tables(result: dict[str, Any]) -> list[Table]:
 
 def _verdicts(result: dict[str, Any]) -> Table:
     listing = table("The paper's claims")
-    for name in ("claim", "paper", "here", "verdict"):
+    for name in ("claim", "verdict", "paper", "here"):
         listing.add_column(name, overflow="fold")
     for one in verdicts(result):
-        listing.add_row(one.claim, one.paper, one.ours, one.verdict)
+        listing.add_row(one.claim, one.verdict, one.paper, one.ours)
     return listing
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from pystream.aggregation import results
 from pystream.cli import rows_out
 from pystream.cli.console import progress
 from pystream.cli.file_streams import STANDARD, FileStreams, opened
-from pystream.cli.query_text import Asked, asked, from_toml
+from pystream.cli.query_text import FUNCTIONS_OF_COLUMN, FUNCTIONS_OF_TWO, Asked, asked, from_toml
 from pystream.data.stored_streams import ParquetStreams
 from pystream.designs import DESIGNS
 from pystream.errors import PystreamError
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
 #: Tuples held per input at most: with the row groups that are kept, this bounds the memory.
 PENDING_MAX = 1 << 17
 
-_EPILOG = """\b
+_FUNCTIONS = textwrap.fill(
+    f"Functions: count, {', '.join(f'{name}:COLUMN' for name in FUNCTIONS_OF_COLUMN)}, "
+    f"{', '.join(f'{name}:COLUMN:BY' for name in FUNCTIONS_OF_TWO)}.",
+    width=110,
+)
+
+_EPILOG = f"""\b
 Examples:
   pystream run readings.csv --window 1h --every 15m --key meter --agg n=count --agg mean=mean:cons
   pystream run a.parquet b.parquet --window 1h --key meter --agg 'high=count where cons > 2.5' --out rows.parquet
@@ -39,8 +46,7 @@ Examples:
   pystream run k-OI --data data --out rows.parquet --engine spark
 \b
 An aggregate is NAME=FUNCTION[:COLUMN], with `where COLUMN OPERATOR LITERAL` if only some rows count.
-Functions: count sum mean (avg) var std min max first last any all, and of two columns arg_min:COLUMN:BY
-arg_max:COLUMN:BY covar:COLUMN:COLUMN corr slope:Y:X intercept:Y:X.
+{_FUNCTIONS}
 \b
 A TOML file says the same:
   window = "1h"

@@ -2,5 +2,5 @@
 
 tlc               run the TLA+ models of spec/ with TLC: `pystream check`
 scheduler         run the lock-free C under a scheduler: every interleaving of a small program
-linearizability   decide whether a recorded history is one of a sequential model
+linearizability   decide whether a recorded history is one of a sequential object
 """

@@ -7,13 +7,13 @@ from math import inf
 from hypothesis import strategies as st
 
 from pystream.verify.linearizability import (
-    PaneHiveModel,
-    QueueModel,
     Refusal,
-    RunGateModel,
-    TGateModel,
-    WHiveModel,
-    WinSetModel,
+    SequentialPaneHive,
+    SequentialQueue,
+    SequentialRunGate,
+    SequentialTGate,
+    SequentialWHive,
+    SequentialWinSet,
     check,
 )
 from pystream.verify.scheduler import Decision, Program, explained, explore, library, replay, run, show
@@ -23,8 +23,8 @@ KINDS = st.sampled_from(["switch", "switch", "switch", "stale", "stall", "kill",
 SCHEDULES = st.lists(st.builds(Decision, KINDS, st.integers(0, 60), st.integers(1, 3)), max_size=6)
 
 
-class WholeWinSetModel(WinSetModel):
-    """WinSetModel with all keys in one state: `explained` does not take histories apart."""
+class WholeWinSet(SequentialWinSet):
+    """SequentialWinSet with all keys in one state: `explained` does not take histories apart."""
 
     def initial(self):
         return ()
@@ -37,7 +37,7 @@ class WholeWinSetModel(WinSetModel):
         return tuple(sorted({**windows, call.args[0]: after}.items()) if after is not None else state)
 
 
-class InputQueueModel:
+class SequentialInputQueue:
     """The queue of one input: its tuples, and what it has promised. take answers (0, ts), (1, promise) or (2, end)."""
 
     END = (2, 2**63 - 1)
@@ -59,7 +59,7 @@ class InputQueueModel:
         return Refusal(f"take answered {call.result} instead of {right}")
 
 
-class LedgerModel:
+class SequentialLedger:
     """How many tuples are held. A wait that is over without room must not have had any."""
 
     OK, FULL = 0, 3
@@ -87,7 +87,7 @@ class LedgerModel:
         return (put + call.args[0], passed) if (call.name, code) == ("put", self.OK) else state
 
 
-class DoorbellModel:
+class SequentialDoorbell:
     """A worker that sleeps when there is nothing: how much there is, and whether it is asleep.
 
     take gives all that there is, 0 for nothing, and then the worker sleeps. It may be woken for nothing, but stays
@@ -115,18 +115,18 @@ def first(values):
     return values[0]
 
 
-def model_of(program: Program):
+def sequential_of(program: Program):
     parameters = program.parameters
     return {
-        "t_gate": lambda: TGateModel(*parameters[:2]),
-        "w_hive": lambda: WHiveModel(*parameters[:3], function=max if parameters[5:6] == (1,) else sum),
-        "win_set": WholeWinSetModel,
-        "ms_queue": QueueModel,
-        "queue": InputQueueModel,
-        "doorbell": DoorbellModel,
-        "ledger": lambda: LedgerModel(*parameters[:1]),
-        "run_gate": lambda: RunGateModel(*parameters[:2]),
-        "pane_hive": lambda: PaneHiveModel(*parameters[:3], function=(sum, first)[parameters[3]]),
+        "t_gate": lambda: SequentialTGate(*parameters[:2]),
+        "w_hive": lambda: SequentialWHive(*parameters[:3], function=max if parameters[5:6] == (1,) else sum),
+        "win_set": WholeWinSet,
+        "ms_queue": SequentialQueue,
+        "queue": SequentialInputQueue,
+        "doorbell": SequentialDoorbell,
+        "ledger": lambda: SequentialLedger(*parameters[:1]),
+        "run_gate": lambda: SequentialRunGate(*parameters[:2]),
+        "pane_hive": lambda: SequentialPaneHive(*parameters[:3], function=(sum, first)[parameters[3]]),
     }[program.subject]()
 
 
@@ -135,16 +135,16 @@ def judge_run(program, decisions=()):
     execution = run(program, decisions)
     assert execution.fine, "\n" + show(execution)
     if not program.weak or program.talk:
-        verdict = check(execution.history, model_of(program))
+        verdict = check(execution.history, sequential_of(program))
         assert verdict, f"\n{show(execution)}\n\n{verdict.report()}"
-    assert explained(execution, model_of(program)), "\n" + show(execution)
+    assert explained(execution, sequential_of(program)), "\n" + show(execution)
     return execution
 
 
 def judge(program, **bounds):
     """Explore; nothing may be wrong in any execution. Gives the exploration."""
     found = explore(program, **bounds)
-    bad = found.first_bad(lambda h: explained(h, model_of(program)))
+    bad = found.first_bad(lambda h: explained(h, sequential_of(program)))
     assert bad is None, "\n" + show(bad)
     assert not found.bad, found.text
     return found
@@ -183,7 +183,7 @@ def broken_by(accessor, order, programs, **bounds):
     for program in programs:
         weakened = Program(**{**vars(program), "weaken": {accessor: order}})
         found = explore(weakened, **bounds)
-        bad = found.first_bad(lambda h, p=program: explained(h, model_of(p)))
+        bad = found.first_bad(lambda h, p=program: explained(h, sequential_of(p)))
         if bad is not None:
             assert run(weakened, bad.decisions).trace == bad.trace, replay(bad)
             return bad

@@ -1,11 +1,11 @@
 """The paper's evaluation, as one command: `pystream bench`.
 
 What is measured, as the paper does it. One operator; one injector thread per input, which adds tuples at a constant
-rate; one thread that reads the rows. After a warm-up comes the measuring phase, and a cool-down in which injection goes
-on. Throughput: how fast the windows that come out advance in the measuring phase, times the tuples per second of event
-time. Latency: from the moment when the latest tuple that contributed to a row was due to the moment when the row is in
-the reader's hands. The rate is raised until the design cannot keep up (its throughput is below 95 % of the rate); the
-last rate that it sustained is its throughput under load.
+rate; one thread that reads the rows. After a warm-up, which lasts until a window can be complete, comes the measuring
+phase, and a cool-down in which injection goes on. Throughput: how fast the windows that come out in the measuring phase
+advance, in tuples that begin before them. Latency: from the moment when the latest tuple that contributed to a row was
+due to the moment when the row is in the reader's hands. The rate is raised until the design cannot keep up (its
+throughput is below 95 % of the rate); the last rate that it sustained is its throughput under load.
 
 - merge       S-Merge alone on EC: T-Gate against Java's ConcurrentSkipListMap (pystream/lab/merge), throughput, and the
               latency at half of what the slower one takes.
@@ -42,4 +42,6 @@ Limits. What would make the numbers wrong:
   scheduler. It needs Linux; elsewhere the columns of the operator's own threads are empty. Waiting for a lock and
   moving cache lines between sockets, which the paper's machine does, is not in it.
 - Other work on the machine: the load average at start and end is in the result.
+- Inputs that run ahead of each other keep more windows open, which then miss the caches: what all inputs together may
+  hold is bounded (MAX_PENDING_ALL), or more inputs would seem to cost more per tuple than they do.
 """

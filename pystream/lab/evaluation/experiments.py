@@ -143,8 +143,8 @@ class Evaluation:
         for setup in setups:
             points = saturated[setup.design]
             entry = {"query": query, "inputs": inputs, "design": setup.design, **_summary(points)}
-            if BASELINE in saturated:
-                entry["ratio"] = spread(_ratios(points, saturated[BASELINE]))
+            if ratios := _ratios(points, saturated.get(BASELINE, [])):
+                entry["ratio"] = spread(ratios)
             entry["rates"] = [p.as_dict() for p in self._raise(setup, inputs, entry["saturated"]["median"])]
             entry["sustained"] = next((p for p in reversed(entry["rates"]) if p["sustained"]), None)
             entry["bottleneck"] = bottleneck(entry, inputs, setup.threads or max(1, (os.cpu_count() or 2) // 2))
@@ -158,8 +158,11 @@ class Evaluation:
         while len(points) < len(self.plan.factors) and self._left() > 0:
             rising = all(p.sustained for p in points)
             factor = (self.plan.factors if rising else falling)[len(points)]
-            points.append(self._measure(setup, inputs, max(RATE_MIN, factor * capacity)))
+            rate = max(RATE_MIN, factor * capacity)
+            points.append(self._measure(setup, inputs, rate))
             if points[-1].sustained != rising and len(points) > 1:
+                break
+            if rate == RATE_MIN and not points[-1].sustained:
                 break
         return sorted(points, key=lambda p: p.rate or 0.0)
 
@@ -248,7 +251,8 @@ def bottleneck(entry: dict[str, Any], inputs: int, threads: int) -> dict[str, An
 
 
 def _ratios(points: list[Point], baseline: list[Point]) -> list[float]:
-    return [p.throughput / max(1.0, b.throughput) for p, b in zip(points, baseline, strict=True)]
+    """Of the rounds in which something came out of the baseline; on a busy machine there may be none."""
+    return [p.throughput / b.throughput for p, b in zip(points, baseline, strict=False) if b.throughput]
 
 
 def _summary(points: list[Point]) -> dict[str, Any]:

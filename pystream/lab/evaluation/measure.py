@@ -14,7 +14,7 @@ import numpy as np
 from pystream.designs import design_for
 from pystream.errors import ClosedError
 from pystream.lab.evaluation.text_search import in_update
-from pystream.lab.evaluation.workload import BATCH_S
+from pystream.lab.evaluation.workload import BATCH_ROWS_MAX, BATCH_S
 from pystream.operator import Operator
 
 if TYPE_CHECKING:
@@ -27,11 +27,16 @@ if TYPE_CHECKING:
 #: The designs that are ours: they run the queries as users write them, the paper's run them as the paper does.
 OURS = ("auto", "sliced", "runs")
 
-#: Tuples an input may hold: a few batches, so that a design that cannot keep up pushes back soon.
-MAX_PENDING = 1 << 14
+#: Tuples an input may hold: a few batches, so that a design that cannot keep up pushes back soon. And tuples that all
+#: inputs together may hold: an input runs ahead of the others by the event time of what it holds, which must not grow
+#: with their number, because windows that are open longer are more windows, and less of them is in the caches.
+MAX_PENDING, MAX_PENDING_ALL = 1 << 14, 1 << 16
 
 #: Merging this share of what is injected counts as keeping up.
 KEPT_UP = 0.95
+
+#: A warm-up waits for the first window, but at most so many times as long as the measurement.
+LONGER = 4
 
 #: Arrivals that make a line.
 LINE_BATCHES = 5
@@ -60,7 +65,13 @@ class Setup:
         extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels}
         query = self.query.query if self.design in OURS else in_update(self.query.id)
         design = design_for(self.design, query)
-        return Operator(query, workload.inputs, workload.schema, design, MAX_PENDING, self.threads, **extra)
+        pending = max(BATCH_ROWS_MAX, min(MAX_PENDING, MAX_PENDING_ALL // workload.inputs))
+        return Operator(query, workload.inputs, workload.schema, design, pending, self.threads, **extra)
+
+    def first_window_s(self, workload: Workload, rate: float | None) -> float:
+        """Seconds until the first window is complete, at this rate."""
+        size, _ = self.query.query.window.ticks(None)
+        return float(workload.tuples_before(np.array([float(size)]))[0]) / rate if rate else 0.0
 
 
 @dataclass(frozen=True)
@@ -216,7 +227,8 @@ def measure(setup: Setup, workload: Workload, rate: float | None, phases: Phases
         try:
             for thread in threads:
                 thread.start()
-            time.sleep(phases.warm_up)
+            first = min(setup.first_window_s(workload, rate), LONGER * phases.total)
+            time.sleep(phases.warm_up + first)
             before = _look(counts)
             time.sleep(phases.measure)
             after = _look(counts)
@@ -234,7 +246,8 @@ def _point(
     setup: Setup, workload: Workload, schedule: Schedule, reader: _Reader, before: _Moment, after: _Moment
 ) -> Point:
     arrivals, rows = reader.arrivals.table(), reader.rows.table()
-    throughput = _throughput(arrivals[:, 0], workload.tuples_before(arrivals[:, 1]), before.at, after.at)
+    moments, tuples = arrivals[:, 0], workload.tuples_before(arrivals[:, 1])
+    throughput = _throughput(moments, tuples, schedule.start, before.at, after.at)
     merged = throughput * (after.at - before.at)
     used = {name: after.threads[name] - before.threads.get(name, 0.0) for name in after.threads}
     return Point(
@@ -245,10 +258,18 @@ def _point(
         latency_ms=None
         if schedule.rate is None
         else _latency(setup, workload, schedule, _between(rows, before, after)),
-        input_us=1e6 * (after.seconds - before.seconds) / added if (added := after.tuples - before.tuples) else None,
+        input_us=_input_us(before, after),
         update_us=1e6 * used["update"] / max(1.0, merged) if "update" in used else None,
         output_us=1e6 * used["output"] / max(1.0, merged) if "output" in used else None,
     )
+
+
+def _input_us(before: _Moment, after: _Moment) -> float | None:
+    """Of the phase; of all so far if its batches are so slow that none ended in it."""
+    tuples, seconds = after.tuples - before.tuples, after.seconds - before.seconds
+    if not tuples:
+        tuples, seconds = after.tuples, after.seconds
+    return 1e6 * seconds / tuples if tuples else None
 
 
 def _between(rows: NDArray[np.float64], before: _Moment, after: _Moment) -> NDArray[np.float64]:
@@ -262,20 +283,21 @@ def _rows_between(arrivals: NDArray[np.float64], begin: float, end: float) -> in
     return last - first
 
 
-def _throughput(at: NDArray[np.float64], tuples: NDArray[np.float64], begin: float, end: float) -> float:
+def _throughput(at: NDArray[np.float64], tuples: NDArray[np.float64], start: float, begin: float, end: float) -> float:
     """Tuples per second: how fast the windows that come out advance, in tuples that begin before them.
 
     That means the same for all designs, whatever they hold inside. The slope of the line through the arrivals, which
     does not depend on what happens just at the ends of the phase; if they are few, or come all at once on a busy
-    machine, simply how far the windows got from the beginning of the phase to its end.
+    machine, how far the windows got from the last arrival before the phase (or the start) to the last one in it:
+    between arrivals, so that a rate of few windows is not judged by whether one more fits in.
     """
     inside = (begin <= at) & (at < end)
     x, y = at[inside], tuples[inside]
     if len(x) >= LINE_BATCHES and x[-1] - x[0] >= (end - begin) / 2:
         x = x - x.mean()
         return max(0.0, float((x * y).sum() / (x * x).sum()))
-    first = tuples[at < begin][-1] if (at < begin).any() else 0.0
-    return float(y[-1] - first) / (end - begin) if len(y) else 0.0
+    since, first = (at[at < begin][-1], tuples[at < begin][-1]) if (at < begin).any() else (start, 0.0)
+    return float(y[-1] - first) / float(x[-1] - since) if len(y) else 0.0
 
 
 def _latency(

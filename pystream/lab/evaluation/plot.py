@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pystream.errors import PystreamError
+from pystream.lab.evaluation.measure import OURS
+from pystream.lab.evaluation.plan import BASELINE
 from pystream.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-#: Queries side by side.
-COLUMNS = 4
+#: Queries side by side, and charts of a query one below the other.
+COLUMNS, ROWS = 4, 3
 
 
 def library() -> Any:
@@ -25,7 +27,7 @@ def library() -> Any:
 
 
 def plot(result: dict[str, Any], path: Path) -> None:
-    """Write a PNG: above, throughput by number of inputs; below, latency by rate at the largest number of inputs."""
+    """Write a PNG: throughput over inputs of the paper's designs, of ours with the baseline, and latency over rate."""
     mpl = library()
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
@@ -36,19 +38,22 @@ def plot(result: dict[str, Any], path: Path) -> None:
     colours = {d: f"C{i}" for i, d in enumerate(designs)}
     columns = min(len(queries), COLUMNS)
     bands = -(-len(queries) // columns)
-    figure, axes = plt.subplots(2 * bands, columns, figsize=(3.2 * columns, 6 * bands), squeeze=False)
+    figure, axes = plt.subplots(ROWS * bands, columns, figsize=(3.2 * columns, 3 * ROWS * bands), squeeze=False)
     for axis in axes.flat:
         axis.set_visible(False)
     for i, query in enumerate(queries):
         band, column = divmod(i, columns)
-        above, below = axes[2 * band][column], axes[2 * band + 1][column]
-        _throughput(above, [e for e in entries if e["query"] == query], colours)
-        _latency(below, [e for e in entries if e["query"] == query], colours)
-        above.set_title(query)
-        above.set_visible(True)
-        below.set_visible(True)
+        theirs, ours, below = (axes[ROWS * band + row][column] for row in range(ROWS))
+        own = [e for e in entries if e["query"] == query]
+        _throughput(theirs, [e for e in own if e["design"] not in OURS], colours)
+        _throughput(ours, [e for e in own if e["design"] in (*OURS, BASELINE)], colours)
+        _latency(below, own, colours)
+        theirs.set_title(query)
+        for axis in (theirs, ours, below):
+            axis.set_visible(True)
         if column == 0:
-            above.set_ylabel("saturated, thousand tuples/s")
+            theirs.set_ylabel("saturated, thousand tuples/s")
+            ours.set_ylabel("ours: thousand tuples/s")
             below.set_ylabel("latency, ms (mean)")
     lines = [mpl.lines.Line2D([], [], color=colours[d], marker="o", markersize=3) for d in designs]
     figure.legend(lines, designs, loc="lower center", ncols=len(designs), frameon=False)
@@ -80,7 +85,9 @@ def _latency(axis: Any, entries: list[dict[str, Any]], colours: dict[str, str]) 
         axis.plot(rates, latency, color=colours[e["design"]], marker="o", markersize=3)
     axis.set_xlabel(f"thousand tuples/s, {most} inputs")
     if axis.lines and any(len(line.get_xdata()) for line in axis.lines):
+        axis.set_xscale("log")
         axis.set_yscale("log")
-        for tick in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
-            tick("{x:g}")
+        for one, digits in ((axis.xaxis, "5"), (axis.yaxis, "25")):  # rates are longer numbers
+            one.set_major_formatter("{x:g}")
+            one.set_minor_formatter(lambda x, _at, digits=digits: f"{x:g}" if f"{x:e}"[0] in digits else "")
     axis.grid(visible=True, alpha=0.3)

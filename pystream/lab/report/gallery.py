@@ -30,6 +30,7 @@ def figures(results: dict[str, Any]) -> list[Figure]:
     made = [
         _merge(results.get("merge", [])),
         _over_inputs("The paper's designs: throughput over inputs", "Injectors that never pause.", theirs),
+        _durations(theirs),
         _allowed(theirs),
         _latency_over_inputs(theirs),
         _latency_over_rate(theirs),
@@ -80,6 +81,17 @@ WAITS: dict[str, Any] = {"x_label": "inputs", "y_label": "latency, ms", "log": T
 def _over_inputs(title: str, note: str, entries: Entries) -> Figure | None:
     charts = [(q, _lines(own, "design", "inputs", _saturated), RATES) for q, own in _by_query(entries).items()]
     return _figure(title, note, charts)
+
+
+def _durations(entries: Entries) -> Figure | None:
+    label = {"x_label": "inputs", "y_label": "us per tuple", "log": True}
+    charts = []
+    for query, own in _by_query(entries).items():
+        for thread in ("input", "output"):
+            lines = _lines(own, "design", "inputs", lambda e, name=f"{thread}_us": e.get(name))
+            charts.append((f"{query}, {thread} thread", lines, label))
+    note = "Processor time per tuple of the input threads' operation and of the output thread's."
+    return _figure("The paper's designs: durations over inputs", note, charts)
 
 
 def _allowed(entries: Entries) -> Figure | None:

@@ -202,14 +202,14 @@ def claims(found: dict[str, Any]) -> list[Markup]:
     """The paper's claims, and what became of them here."""
     styles = {HOLDS: "good", FAILS: "bad", IN_PART: "maybe"}
     rows = [
-        [v.claim, v.paper, v.ours, element("span", v.verdict, cls=styles.get(v.verdict, "soft")), v.why]
+        [v.claim, element("span", v.verdict, cls=styles.get(v.verdict, "soft")), v.paper, v.ours, v.why]
         for v in verdicts(found)
     ]
     note = (
         "With fewer cores than threads, designs are compared by durations: what the busiest kind of thread would "
         "allow. Figures of the paper's machine cannot be decided here."
     )
-    return [element("p", note, cls="soft"), table(["claim", "paper", "here", "verdict", "why"], rows)]
+    return [element("p", note, cls="soft"), table(["claim", "verdict", "paper", "here", "why"], rows)]
 
 
 def charts(entries: list[dict[str, Any]]) -> list[Markup]:

@@ -2,38 +2,39 @@
 
 A history is a list of calls: who called what, what came back, and when the call began and ended (integers from one
 clock that all threads share; only their order counts). It is linearizable when every call can be given a moment between
-its beginning and its end such that the calls, one after the other at these moments, are what a sequential model allows.
+its beginning and its end such that the calls, one after the other at these moments, are what a sequential object
+allows.
 
-    from pystream.verify.linearizability import Call, QueueModel, check
+    from pystream.verify.linearizability import Call, SequentialQueue, check
 
     history = [
         Call(thread="a", name="enqueue", args=(1,), result=None, invoked=0, returned=3),
         Call(thread="b", name="dequeue", args=(), result=None, invoked=1, returned=2),  # found nothing: came first
         Call(thread="b", name="dequeue", args=(), result=1, invoked=4, returned=5),
     ]
-    verdict = check(history, QueueModel())
+    verdict = check(history, SequentialQueue())
     assert verdict, verdict.report()
 
-A model of your own is an object with two methods (`Model`): `initial()` gives a state, `step(state, call)` the state
+A sequential object of your own has two methods (`Sequential`): `initial()` gives a state, `step(state, call)` the state
 after the call, or a `Refusal` that says why the call cannot come next with this result. `Recorder` records histories of
 Python threads. `check_t_gate` and `check_w_hive` decide long histories of these two structures in near-linear time.
 """
 
-from pystream.verify.linearizability.checker import Model, PartitionedModel, Refusal, SearchLimitError, check
+from pystream.verify.linearizability.checker import Refusal, SearchLimitError, Sequential, SequentialParts, check
 from pystream.verify.linearizability.fast import check_t_gate, check_w_hive
 from pystream.verify.linearizability.history import Call, Recorder
-from pystream.verify.linearizability.sequential_models import (
+from pystream.verify.linearizability.sequential import (
     CLOSED,
     DISORDER,
     END,
     FULL,
     NO_MEMORY,
-    PaneHiveModel,
-    QueueModel,
-    RunGateModel,
-    TGateModel,
-    WHiveModel,
-    WinSetModel,
+    SequentialPaneHive,
+    SequentialQueue,
+    SequentialRunGate,
+    SequentialTGate,
+    SequentialWHive,
+    SequentialWinSet,
 )
 from pystream.verify.linearizability.verdict import Attempt, Verdict
 
@@ -45,18 +46,18 @@ __all__ = [
     "NO_MEMORY",
     "Attempt",
     "Call",
-    "Model",
-    "PaneHiveModel",
-    "PartitionedModel",
-    "QueueModel",
     "Recorder",
     "Refusal",
-    "RunGateModel",
     "SearchLimitError",
-    "TGateModel",
+    "Sequential",
+    "SequentialPaneHive",
+    "SequentialParts",
+    "SequentialQueue",
+    "SequentialRunGate",
+    "SequentialTGate",
+    "SequentialWHive",
+    "SequentialWinSet",
     "Verdict",
-    "WHiveModel",
-    "WinSetModel",
     "check",
     "check_t_gate",
     "check_w_hive",

@@ -1,8 +1,8 @@
-"""The general checker: a search for an order of the calls that a sequential model allows.
+"""The general checker: a search for an order of the calls that a sequential object allows.
 
 After Wing and Gong, with Lowe's two ideas. Just in time: a call is given its place only when some call returns that has
 none yet; placing it earlier, with no return in between, explains nothing more. Memoisation: a configuration is how far
-we are in the history, which of the calls under way have been placed, and the state of the model; each is looked at
+we are in the history, which of the calls under way have been placed, and the state of the object; each is looked at
 once. The calls under way are bits of a small number, so a configuration stays small however long the history is.
 
 The search is a loop over a stack of its own, never recursive, and gives up with an error after `limit` configurations.
@@ -30,12 +30,12 @@ ATTEMPTS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A model's answer to a call that cannot come next, with the reason in words."""
+    """A sequential object's answer to a call that cannot come next, with the reason in words."""
 
     why: str
 
 
-class Model(Protocol[State]):
+class Sequential(Protocol[State]):
     """What a structure does when it is used by one thread. States are hashable and never changed in place."""
 
     def initial(self) -> State:
@@ -52,8 +52,8 @@ class Model(Protocol[State]):
 
 
 @runtime_checkable
-class PartitionedModel(Protocol):
-    """A model of many independent objects, such as a map by key: calls with different parts do not touch each other.
+class SequentialParts(Protocol):
+    """One of many independent parts, such as a map by key: calls with different parts do not touch each other.
 
     Then the history is linearizable exactly if the calls of each part are, which is far faster to find out.
     """
@@ -67,17 +67,17 @@ class SearchLimitError(PystreamError, RuntimeError):
     """The checker looked at as many configurations as it was allowed to, and does not know."""
 
 
-def check(history: Iterable[Call], model: Model[State], *, limit: int = 1_000_000) -> Verdict:
-    """Find an order of the calls that the model allows, or say that there is none.
+def check(history: Iterable[Call], sequential: Sequential[State], *, limit: int = 1_000_000) -> Verdict:
+    """Find an order of the calls that the sequential object allows, or say that there is none.
 
     Raises SearchLimitError after `limit` configurations (per part), ValueError for a call that ends before it begins.
     """
-    if not isinstance(model, PartitionedModel):
-        return _Search(model, history, limit).run()
+    if not isinstance(sequential, SequentialParts):
+        return _Search(sequential, history, limit).run()
     parts: dict[Hashable, list[Call]] = defaultdict(list)
     for call in history:
-        parts[model.part(call)].append(call)
-    searches = [_Search(model, calls, limit) for calls in parts.values()]
+        parts[sequential.part(call)].append(call)
+    searches = [_Search(sequential, calls, limit) for calls in parts.values()]
     verdicts = []
     for search in searches:
         verdicts.append(search.run())
@@ -95,8 +95,8 @@ _Trail = tuple[int, int, "_Trail"] | None
 class _Search(Generic[State]):
     """One run of the checker over one object."""
 
-    def __init__(self, model: Model[State], history: Iterable[Call], limit: int) -> None:
-        self.model = model
+    def __init__(self, sequential: Sequential[State], history: Iterable[Call], limit: int) -> None:
+        self.sequential = sequential
         self.limit = limit
         self.calls, self.events = events_of(history)
         self.bit = [0] * len(self.calls)  # of a call while it is under way; used again afterwards
@@ -120,9 +120,9 @@ class _Search(Generic[State]):
             free.append(self.bit[call])
 
     def run(self) -> Verdict:
-        model, events = self.model, self.events
+        sequential, events = self.sequential, self.events
         start = self._next_return(0, 0)
-        stack: list[tuple[int, int, State, _Trail]] = [(start[0], start[1], model.initial(), None)]
+        stack: list[tuple[int, int, State, _Trail]] = [(start[0], start[1], sequential.initial(), None)]
         seen = {stack[0][:3]}
         while stack:
             at, placed, state, trail = stack.pop()
@@ -133,7 +133,7 @@ class _Search(Generic[State]):
                 bit = self.bit[call]
                 if placed & bit:
                     continue
-                after = model.step(state, self.calls[call])
+                after = sequential.step(state, self.calls[call])
                 if isinstance(after, Refusal):
                     if call == events[at][0]:
                         self._remember(at, state, trail, after)
@@ -186,5 +186,5 @@ class _Search(Generic[State]):
         return (
             f"undecided after {self.limit:,} configurations of a history of {len(self.calls):,} calls, of which up to "
             f"{max(map(len, self.open.values()))} run at the same time: give a larger limit, record shorter histories "
-            "with fewer threads, or let the model split them (PartitionedModel)"
+            "with fewer threads, or let the sequential object split them (SequentialParts)"
         )

@@ -30,7 +30,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from pystream.verify.linearizability.history import Call, events_of
-from pystream.verify.linearizability.sequential_models import END, failed, first_open_start, producer_answer
+from pystream.verify.linearizability.sequential import END, failed, first_open_start, producer_answer
 from pystream.verify.linearizability.verdict import Attempt, Verdict
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class _Item:
 
 
 def check_t_gate(history: Iterable[Call], inputs: int, readers: int = 1) -> Verdict:
-    """Judge a history of T-Gate as `check(history, TGateModel(inputs, readers))` does, in near-linear time."""
+    """Judge a history of T-Gate as `check(history, SequentialTGate(inputs, readers))` does, in near-linear time."""
     return _verdict(_TGate(inputs, readers), history)
 
 
@@ -80,7 +80,7 @@ def check_w_hive(
     threads: int,
     function: Callable[[Sequence[Any]], Any] = builtins.sum,
 ) -> Verdict:
-    """Judge a history of W-Hive as `check(history, WHiveModel(...))` does, in near-linear time."""
+    """Judge a history of W-Hive as `check(history, SequentialWHive(...))` does, in near-linear time."""
     return _verdict(_WHive(size, advance, threads, function), history)
 
 

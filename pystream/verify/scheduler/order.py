@@ -9,13 +9,13 @@ from pystream.verify.linearizability import Refusal
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from pystream.verify.linearizability import Call, Model
+    from pystream.verify.linearizability import Call, Sequential
     from pystream.verify.scheduler.explore import Found
     from pystream.verify.scheduler.run import Run
 
 
-def explained(execution: Run | Found, model: Model[Any]) -> bool:
-    """Whether the model allows some order of the calls in which each comes after those that ended before it began.
+def explained(execution: Run | Found, sequential: Sequential[Any]) -> bool:
+    """Whether `sequential` allows some order of the calls in which each comes after those that ended before it began.
 
     With the order in time this is linearizability, and pystream.verify.linearizability decides it faster and tells
     more. Under weak memory "happened before" is no order in time: two calls may be unordered with each of two that are
@@ -24,7 +24,7 @@ def explained(execution: Run | Found, model: Model[Any]) -> bool:
     """
     history, after = execution.history, execution.after
     needed = {i for i, call in enumerate(history) if not call.pending}
-    stack: list[tuple[frozenset[int], Hashable]] = [(frozenset(), model.initial())]
+    stack: list[tuple[frozenset[int], Hashable]] = [(frozenset(), sequential.initial())]
     seen = set(stack)
     while stack:
         done, state = stack.pop()
@@ -33,14 +33,14 @@ def explained(execution: Run | Found, model: Model[Any]) -> bool:
         for i, call in enumerate(history):
             if i in done or not after[i] <= done:
                 continue
-            reached = _reach(model, state, call)
+            reached = _reach(sequential, state, call)
             if reached is not None and (entry := (done | {i}, reached[0])) not in seen:
                 seen.add(entry)
                 stack.append(entry)
     return False
 
 
-def _reach(model: Model[Any], state: Any, call: Call) -> tuple[Any] | None:
+def _reach(sequential: Sequential[Any], state: Any, call: Call) -> tuple[Any] | None:
     """The state after the call, if it can come next."""
-    after = model.step(state, call)
+    after = sequential.step(state, call)
     return None if isinstance(after, Refusal) else (after,)

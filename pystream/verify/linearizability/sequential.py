@@ -1,20 +1,20 @@
-"""Sequential models of the structures: ReadyOrder, WindowOrder, WindowMap and Fifo of spec/ in Python.
+"""The structures as sequential objects: ReadyOrder, WindowOrder, WindowMap and Fifo of spec/ in Python.
 
 Calls and results, as the checkers want them recorded; a producer's result is None when it did what it was asked to:
 
-| model       | calls                                                                | results                         |
-|-------------|----------------------------------------------------------------------|---------------------------------|
-| TGateModel  | insert(input, ts, payload), heartbeat(input, ts), close(input)       | None, DISORDER, CLOSED          |
-|             | get(reader)                                                          | (ts, input, payload), None, END |
-| WHiveModel  | update(thread, ts, key, value), heartbeat(thread, ts), close(thread) | None, DISORDER, CLOSED          |
-|             | get_next_winset()                                                    | (start, by_key), None, END      |
-| QueueModel  | enqueue(value)                                                       | None, FULL                      |
-|             | dequeue(), peek(); is_empty()                                        | value, None; bool               |
-| WinSetModel | find_or_insert(key, window), find(key)                               | the key's window, None          |
+| object  | calls                                                                | results                         |
+|---------|----------------------------------------------------------------------|---------------------------------|
+| TGate   | insert(input, ts, payload), heartbeat(input, ts), close(input)       | None, DISORDER, CLOSED          |
+|         | get(reader)                                                          | (ts, input, payload), None, END |
+| WHive   | update(thread, ts, key, value), heartbeat(thread, ts), close(thread) | None, DISORDER, CLOSED          |
+|         | get_next_winset()                                                    | (start, by_key), None, END      |
+| Queue   | enqueue(value)                                                       | None, FULL                      |
+|         | dequeue(), peek(); is_empty()                                        | value, None; bool               |
+| WinSet  | find_or_insert(key, window), find(key)                               | the key's window, None          |
 
-RunGateModel and PaneHiveModel have the calls of TGateModel and WHiveModel but for what they say themselves. `by_key`
-maps each key to its result. Any call may also answer NO_MEMORY and then has changed nothing, but for an update of
-W-Hive: the tuple is in no window, but its timestamp counts as a heartbeat (csrc/windows/w_hive.h).
+Class names begin with Sequential. RunGate and PaneHive have the calls of TGate and WHive but for what they say
+themselves. `by_key` maps each key to its result. Any call may also answer NO_MEMORY and then has changed nothing, but
+for an update of W-Hive: the tuple is in no window, but its timestamp counts as a heartbeat (csrc/windows/w_hive.h).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class HiveState(NamedTuple):
     tuples: tuple[tuple[int, int, Any, Any], ...]
     latest: tuple[float, ...]
     last: int
-    lost: frozenset[int] = frozenset()  # PaneHiveModel only
+    lost: frozenset[int] = frozenset()  # SequentialPaneHive only
 
 
 _State = TypeVar("_State", GateState, HiveState)
@@ -120,7 +120,7 @@ class _Producers(Generic[_State]):
         raise NotImplementedError
 
 
-class TGateModel(_Producers[GateState]):
+class SequentialTGate(_Producers[GateState]):
     """T-Gate: see spec/ReadyOrder.tla. Payloads must be hashable."""
 
     def __init__(self, inputs: int, readers: int = 1) -> None:
@@ -168,7 +168,7 @@ class TGateModel(_Producers[GateState]):
         return GateState(state.waiting[gone:], state.latest, tuple(n - gone for n in had))
 
 
-class RunGateModel(TGateModel):
+class SequentialRunGate(SequentialTGate):
     """Run-Gate: T-Gate whose calls insert and get several tuples at one point.
 
     insert_run puts in n tuples, ts, ts + step, ts + 2 * step, ...; their payloads count up. get_run gives the tuples of
@@ -205,7 +205,7 @@ class RunGateModel(TGateModel):
         return state
 
 
-class WHiveModel(_Producers[HiveState]):
+class SequentialWHive(_Producers[HiveState]):
     """W-Hive: see spec/WindowOrder.tla.
 
     `function` makes a window's result out of the values of one key, in (ts, thread, position) order. Keys and values
@@ -267,7 +267,7 @@ class WHiveModel(_Producers[HiveState]):
         return state._replace(tuples=tuples, last=start)
 
 
-class PaneHiveModel(WHiveModel):
+class SequentialPaneHive(SequentialWHive):
     """Pane-Hive: W-Hive but for memory that runs out (csrc/slices/pane_hive.h).
 
     NO_MEMORY: nothing has changed. An update that ran out of memory half-way answers CLOSED, and so does every later
@@ -289,7 +289,7 @@ class PaneHiveModel(WHiveModel):
         return super().step(state, call)
 
 
-class QueueModel:
+class SequentialQueue:
     """A first-in-first-out queue: see spec/Fifo.tla. Values must be hashable.
 
     With `room`, enqueue may answer FULL once so many values are in it, and up to `early` values before that (a thread
@@ -325,7 +325,7 @@ class QueueModel:
         return (*state, call.args[0])
 
 
-class WinSetModel:
+class SequentialWinSet:
     """The windows of one start by key: see spec/WindowMap.tla. Each key is an object of its own."""
 
     def initial(self) -> Hashable:
