@@ -15,7 +15,7 @@
    W-Hive. Each takes 0.7 to 1.3 KB and some microseconds to make, so such a tuple takes 1 GB and some seconds. */
 #define PS_WINDOWS_MAX 1048576
 
-#define PS_ABI 20 /* raised with every change of a declaration; pystream/_native refuses another number */
+#define PS_ABI 21 /* raised with every change of a declaration; pystream/_native refuses another number */
 
 typedef enum {
   PS_OK = 0,
@@ -64,6 +64,10 @@ typedef enum {
   PS_STD,
   PS_ARG_MIN,
   PS_ARG_MAX,
+  PS_COVAR,
+  PS_SLOPE,
+  PS_INTERCEPT,
+  PS_CORR,
   PS_N_UNIQUE,
   PS_QUANTILE,
   PS_APPROX_QUANTILE,
@@ -136,7 +140,7 @@ typedef struct {
   int32_t mask;            /* a PS_BOOL column without nulls: only rows where it is true count */
   const ps_native *native; /* PS_NATIVE only; column is 0 then */
   int32_t by;              /* a second column, of fixed width, for functions that take two; 0: none */
-  int32_t parameter;       /* what else the function takes: var, std: ddof */
+  int32_t parameter;       /* what else the function takes: var, std, covar: ddof */
   const ps_set *set;       /* functions over multisets only */
 } ps_aggregate;
 
@@ -437,7 +441,7 @@ typedef enum {
   PS_BAD_BY,      /* a value without one of the second column, or one out of its range */
   PS_BAD_PLACE,   /* a value without timestamp, stream and position, or a timestamp outside the slice */
   PS_BAD_PACK,    /* not what packing produces, or of other keys */
-  PS_BAD_MOMENTS, /* var, std: not the bytes of moments, or impossible for their number of values */
+  PS_BAD_MOMENTS, /* var, std, covar, ...: not the bytes of moments, or impossible for their number of values */
   PS_BAD_SET      /* functions over multisets: not the bytes of a set of so many values of the column */
 } ps_partial_fault;
 
@@ -499,8 +503,8 @@ int64_t ps_fold_rows(const ps_fold *fold);  /* that all entries stand for */
 int64_t ps_fold_keys(const ps_fold *fold);  /* all keys so far: they stay when entries are freed */
 int64_t ps_fold_bytes(const ps_fold *fold); /* memory held, roughly */
 
-/* ---- Exact variance, deviation and covariance, for tests (exact_moments.h). A state holds doubles or
-   integers, never both; `integers` states which. PS_EMPTY: no more values than ddof. ---- */
+/* ---- Exact variance and deviation, for tests (exact_moments.h). A state holds doubles or integers, never both;
+   `integers` states which. PS_EMPTY: no more values than ddof. ---- */
 typedef struct ps_exact_moments ps_exact_moments;
 ps_exact_moments *ps_exact_moments_new(void);
 ps_code ps_exact_moments_add_all(ps_exact_moments *m, const double *values, int64_t n);
@@ -513,6 +517,21 @@ void ps_exact_moments_free(ps_exact_moments *m);
 /* Variances or deviations of n states with more values than ddof, in blocks (exact_deviations.h). */
 void ps_exact_deviations(const ps_exact_moments *const *states, int64_t n, int32_t integers, int64_t ddof, int32_t root,
                          double *out);
+
+/* The same for pairs (exact_pairs.h), whose values are widened as in columns of these types. `which`: PS_COVAR, PS_SLOPE,
+   PS_INTERCEPT or PS_CORR. PS_EMPTY: there is no such result. */
+typedef struct ps_exact_pairs ps_exact_pairs;
+ps_exact_pairs *ps_exact_pairs_new(void);
+ps_code ps_exact_pairs_add_all(ps_exact_pairs *p, ps_type u_type, ps_type v_type, const uint64_t *u, const uint64_t *v,
+                               int64_t n);
+ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other, int32_t subtract);
+ps_code ps_exact_pairs_result(const ps_exact_pairs *p, ps_type u, ps_type v, ps_function which, int64_t ddof,
+                              double *out);
+void ps_exact_pairs_free(ps_exact_pairs *p);
+
+/* The double nearest to a / d * 2^exponent, or to its square root (exact_ratio.h); a and d as limbs, lowest first, of
+   which d has two at least. */
+double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t *d, int32_t m, int32_t exponent, int32_t root);
 
 /* Words with counts, for tests (multiset.h). A count that is removed, or a set that is subtracted, is in the set; ranks are
    below the sum of all counts. words writes all of them in ascending order. */
@@ -527,14 +546,3 @@ void ps_multiset_words(const ps_multiset *m, uint64_t *word, int64_t *count);
 int64_t ps_multiset_distinct(const ps_multiset *m);
 int64_t ps_multiset_held(const ps_multiset *m);
 void ps_multiset_free(ps_multiset *m);
-
-typedef struct ps_exact_pairs ps_exact_pairs;
-ps_exact_pairs *ps_exact_pairs_new(void);
-ps_code ps_exact_pairs_add_all(ps_exact_pairs *p, const double *x, const double *y, int64_t n);
-void ps_exact_pairs_add_i64(ps_exact_pairs *p, const int64_t *x, const int64_t *y, int64_t n);
-ps_code ps_exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other, int32_t subtract);
-ps_code ps_exact_pairs_covar(const ps_exact_pairs *p, int32_t integers, int64_t ddof, double *out);
-void ps_exact_pairs_free(ps_exact_pairs *p);
-
-/* The double nearest to a / d * 2^exponent, or to its square root (exact_ratio.h); a and d as limbs, lowest first. */
-double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t d[2], int32_t exponent, int32_t root);

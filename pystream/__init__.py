@@ -32,7 +32,7 @@ Or feed it while it runs, and read windows as soon as they are complete.
 Where to go on:
 
     Query, Window         what is asked
-    count sum avg mean var std min max arg_min arg_max first last any all
+    count sum avg mean var std covar corr slope intercept min max arg_min arg_max first last any all
     n_unique median quantile approx_quantile top_k bottom_k histogram
                           the functions; all take `where=`, a pyarrow compute expression
     udf, native_udf       functions of your own, in Python or compiled
@@ -76,13 +76,17 @@ if TYPE_CHECKING:
         arg_max,
         arg_min,
         avg,
+        corr,
         count,
+        covar,
         first,
+        intercept,
         last,
         max,
         mean,
         min,
         native_udf,
+        slope,
         std,
         sum,
         udf,
@@ -137,9 +141,12 @@ __all__ = [
     "arg_min",
     "avg",
     "bottom_k",
+    "corr",
     "count",
+    "covar",
     "first",
     "histogram",
+    "intercept",
     "last",
     "max",
     "mean",
@@ -148,6 +155,7 @@ __all__ = [
     "n_unique",
     "native_udf",
     "quantile",
+    "slope",
     "std",
     "sum",
     "top_k",

@@ -7,9 +7,14 @@ import statistics
 from fractions import Fraction
 from typing import Any
 
+#: What it computes.
+NUMBERS = ("sum", "avg", "var", "std", "covar", "slope", "intercept", "corr")
 
-def number(function: str, values: list[Any], ddof: int) -> Any:
-    """A sum, mean, variance or deviation of one value or more."""
+
+def number(function: str, values: list[Any], others: list[Any], ddof: int) -> Any:
+    """A sum, mean, variance or deviation of one value or more; or with a second column, what is of pairs."""
+    if others:
+        return _of_pairs(function, values, others, ddof)
     if function in ("var", "std"):
         return _variance(values, ddof, root=function == "std")
     return _total(values, None if function == "sum" else len(values))
@@ -33,6 +38,30 @@ def _variance(values: list[Any], ddof: int, *, root: bool) -> float | None:
         return math.nan
     exact = statistics.pvariance(map(Fraction, values)) * n / (n - ddof)
     return _nearest_root(exact) if root else _nearest(exact)
+
+
+def _of_pairs(function: str, ours: list[Any], others: list[Any], ddof: int) -> float | None:
+    """A covariance, a correlation, or slope or intercept of the line of `ours` over `others`, rounded once."""
+    n = len(ours)
+    if n <= (ddof if function == "covar" else 1):
+        return None
+    if not all(map(math.isfinite, ours + others)):
+        return math.nan
+    y, x = list(map(Fraction, ours)), list(map(Fraction, others))
+    xy, xx, yy = _deviations(x, y), _deviations(x, x), _deviations(y, y)
+    if function == "covar":
+        return _nearest(xy / (n - ddof))
+    if xx == 0 or (function == "corr" and yy == 0):
+        return None
+    if function == "corr":
+        return (-1 if xy < 0 else 1) * _nearest_root(xy * xy / (xx * yy))
+    return _nearest(xy / xx if function == "slope" else (sum(y) - xy / xx * sum(x)) / n)
+
+
+def _deviations(x: list[Fraction], y: list[Fraction]) -> Fraction:
+    """The sum of the products of deviations from the means."""
+    x_mean, y_mean = sum(x) / Fraction(len(x)), sum(y) / Fraction(len(y))
+    return sum(((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True)), Fraction(0))
 
 
 def _nearest(x: Fraction) -> float:

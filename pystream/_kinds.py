@@ -24,7 +24,8 @@ class Kind:
     partial  the columns of a partial besides the number of rows (csrc/partials/fold_export.c)
     code     its name in csrc/pystream.h without `PS_`; by default its own in capitals
     ordered  it depends on the order of tuples: it needs a design that keeps it, or one that keeps places
-    by       it takes a second column, of fixed width
+    by       what its second column holds, if there is one: values of fixed width, or numbers
+    gaps     its results may be null although there are values, whatever the parameter
     asks     what else must be said, by name: see set_functions.py
     lists    it gives lists of such results
     """
@@ -34,7 +35,8 @@ class Kind:
     partial: tuple[str, ...] = ()
     ordered: bool = False
     code: str = ""
-    by: bool = False
+    by: Literal["", "order", "numbers"] = ""
+    gaps: bool = False
     asks: tuple[str, ...] = ()
     lists: bool = False
 
@@ -57,6 +59,7 @@ PICKS = ("lower", "higher", "nearest")
 
 _SET = ("n", "set")
 _PLACED = ("value", "ts", "stream", "position")
+_MOMENTS = ("n", "moments")
 _RANKED = ("value", "by", "ts", "stream", "position")
 
 #: By name.
@@ -64,14 +67,18 @@ KINDS = {
     "count": Kind("nothing", pa.int64(), ("n",)),
     "sum": Kind("numbers", _sum_type, ("n", "sum")),
     "avg": Kind("numbers", pa.float64(), ("n", "sum")),
-    "var": Kind("numbers", pa.float64(), ("n", "moments")),
-    "std": Kind("numbers", pa.float64(), ("n", "moments")),
+    "var": Kind("numbers", pa.float64(), _MOMENTS),
+    "std": Kind("numbers", pa.float64(), _MOMENTS),
     "min": Kind("anything", partial=("value",)),
     "max": Kind("anything", partial=("value",)),
     "first": Kind("anything", partial=_PLACED, ordered=True),
     "last": Kind("anything", partial=_PLACED, ordered=True),
-    "arg_min": Kind("anything", partial=_RANKED, ordered=True, by=True),
-    "arg_max": Kind("anything", partial=_RANKED, ordered=True, by=True),
+    "arg_min": Kind("anything", partial=_RANKED, ordered=True, by="order"),
+    "arg_max": Kind("anything", partial=_RANKED, ordered=True, by="order"),
+    "covar": Kind("numbers", pa.float64(), _MOMENTS, by="numbers"),
+    "slope": Kind("numbers", pa.float64(), _MOMENTS, by="numbers", gaps=True),
+    "intercept": Kind("numbers", pa.float64(), _MOMENTS, by="numbers", gaps=True),
+    "corr": Kind("numbers", pa.float64(), _MOMENTS, by="numbers", gaps=True),
     "n_unique": Kind("fixed", pa.int64(), _SET),
     "median": Kind("numbers", pa.float64(), _SET, code="QUANTILE"),
     "quantile": Kind("numbers", pa.float64(), _SET, asks=("q",)),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NATIVE_COLUMNS_MAX = 64
 NATIVE_STATE_MAX = 1 << 20
 DDOF_MAX = (1 << 31) - 1
+_WITH_DDOF = ("var", "std", "covar")
 
 
 class UserWindow(Protocol):
@@ -78,7 +79,7 @@ class Aggregate:
 
     def __repr__(self) -> str:
         parts = [*self.columns]
-        parts += [f"ddof={self.parameter}"] if self.function in ("var", "std") and self.parameter != 1 else []
+        parts += [f"ddof={self.parameter}"] if self.function in _WITH_DDOF and self.parameter != 1 else []
         parts += [f"{name}={value!r}" for name, value in self.options] if self.function != "median" else []
         parts += [f"where={self.where}"] if self.where is not None else []
         parts += [getattr(self.factory, "__name__", repr(self.factory))] if self.factory else []
@@ -100,9 +101,9 @@ def of_column(function: str, column: str, where: pc.Expression | None, name: str
     return Aggregate(function, column, _expression(name, where))
 
 
-def _of_two(function: str, column: str, by: str, where: pc.Expression | None) -> Aggregate:
+def _of_two(function: str, column: str, by: str, where: pc.Expression | None, name: str = "by") -> Aggregate:
     if not isinstance(by, str):
-        raise TypeError(f"{function}() takes the names of two columns: by must be a str, not {type(by).__name__}")
+        raise TypeError(f"{function}() takes the names of two columns: {name} must be a str, not {type(by).__name__}")
     return replace(of_column(function, column, where), by=by)
 
 
@@ -172,7 +173,7 @@ def var(column: str, ddof: int = 1, where: pc.Expression | None = None) -> Aggre
     >>> ps.aggregate(query, [{"ts": [0, 1, 10], "cons": [1e15, 1e15 + 0.5, 7.0]}]).to_pylist()
     [{'ts': 0, 'sample': 0.125, 'all': 0.0625}, {'ts': 10, 'sample': None, 'all': 0.0}]
     """
-    return _moment("var", column, ddof, where)
+    return replace(of_column("var", column, where), parameter=_ddof("var", ddof))
 
 
 def std(column: str, ddof: int = 1, where: pc.Expression | None = None) -> Aggregate:
@@ -182,16 +183,66 @@ def std(column: str, ddof: int = 1, where: pc.Expression | None = None) -> Aggre
     >>> ps.aggregate(query, [{"ts": [0, 1, 2], "cons": [1, 3, 5]}]).to_pylist()
     [{'ts': 0, 'deviation': 2.0}]
     """
-    return _moment("std", column, ddof, where)
+    return replace(of_column("std", column, where), parameter=_ddof("std", ddof))
 
 
-def _moment(function: str, column: str, ddof: int, where: pc.Expression | None) -> Aggregate:
+def _ddof(function: str, ddof: int) -> int:
     if not isinstance(ddof, int) or isinstance(ddof, bool):
         hint = "" if isinstance(ddof, bool | float | str) else "; a condition is where=..."
         raise TypeError(f"{function}(ddof=...) takes an integer, not {ddof!r}{hint}")
     if not 0 <= ddof <= DDOF_MAX:
         raise ValueError(f"{function}(ddof=...) takes a number between 0 and {DDOF_MAX}, not {ddof}")
-    return replace(of_column(function, column, where), parameter=ddof)
+    return ddof
+
+
+def covar(x: str, y: str, ddof: int = 1, where: pc.Expression | None = None) -> Aggregate:
+    """Covariance, as float64: the double nearest to the exact value.
+
+    Rows in which `x` or `y` is null do not count. `ddof` is that of `var`: with fewer than `ddof` + 1 pairs the result
+    is null, and if a value of them is NaN or infinite it is NaN.
+
+    >>> query = ps.Query(ps.Window(10), None, {"both": ps.covar("u", "i"), "all": ps.covar("u", "i", ddof=0)})
+    >>> rows = {"ts": [0, 1, 2], "u": [1e15, 1e15 + 0.5, 7.0], "i": [3, 5, None]}
+    >>> ps.aggregate(query, [rows]).to_pylist()
+    [{'ts': 0, 'both': 0.5, 'all': 0.25}]
+    """
+    return replace(_of_two("covar", x, y, where, "y"), parameter=_ddof("covar", ddof))
+
+
+def slope(y: str, x: str, where: pc.Expression | None = None) -> Aggregate:
+    """Slope of the line through the points (x, y) that is nearest to them (least squares), as float64.
+
+    It is the double nearest to the exact value. Rows in which `x` or `y` is null do not count. The result is null
+    without two points whose `x` differ, and NaN if a value is NaN or infinite.
+
+    >>> query = ps.Query(ps.Window(10), None, {"trend": ps.slope("cons", "ts"), "start": ps.intercept("cons", "ts")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2, 10], "cons": [1.0, 3.0, 8.0, 5.0]}]).to_pylist()
+    [{'ts': 0, 'trend': 3.5, 'start': 0.5}, {'ts': 10, 'trend': None, 'start': None}]
+    """
+    return _of_two("slope", y, x, where, "x")
+
+
+def intercept(y: str, x: str, where: pc.Expression | None = None) -> Aggregate:
+    """`y` at `x` = 0 on the line whose slope is `slope(y, x)`; the rest is as there.
+
+    >>> query = ps.Query(ps.Window(10), None, {"start": ps.intercept("cons", "ts")})
+    >>> ps.aggregate(query, [{"ts": [1, 3], "cons": [5, 9]}]).to_pylist()
+    [{'ts': 0, 'start': 3.0}]
+    """
+    return _of_two("intercept", y, x, where, "x")
+
+
+def corr(x: str, y: str, where: pc.Expression | None = None) -> Aggregate:
+    """Correlation (Pearson's), as float64 between -1 and 1: the double nearest to the exact value.
+
+    Rows in which `x` or `y` is null do not count. The result is null without two different values of `x` and of `y`,
+    and NaN if a value is NaN or infinite.
+
+    >>> query = ps.Query(ps.Window(10), None, {"r": ps.corr("volt", "watt")})
+    >>> ps.aggregate(query, [{"ts": [0, 1, 2, 10], "volt": [1, 2, 3, 4], "watt": [8.0, 6.0, 4.0, 1.0]}]).to_pylist()
+    [{'ts': 0, 'r': -1.0}, {'ts': 10, 'r': None}]
+    """
+    return _of_two("corr", x, y, where, "y")
 
 
 def min(column: str, where: pc.Expression | None = None) -> Aggregate:

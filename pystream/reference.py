@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from pystream._exact import number
+from pystream._exact import NUMBERS, number
 from pystream._multisets import MULTISETS, multiset
 
 if TYPE_CHECKING:
@@ -66,8 +66,9 @@ def _of_values(function: Any, rows: list[Row], values: list[Any]) -> Any:
         return multiset(function.function, dict(function.options), values, _order)
     if not values:
         return None
-    if function.function in ("sum", "avg", "var", "std"):
-        return number(function.function, values, function.parameter)
+    if function.function in NUMBERS:
+        others = [r[function.by] for r in rows] if function.by else []
+        return number(function.function, values, others, function.parameter)
     if function.function in ("min", "max", "all", "any", "arg_min", "arg_max"):
         best = min if function.function in ("min", "all", "arg_min") else max  # of equals the first
         return best(rows, key=lambda r: _order(r[function.by or function.column]))[function.column]

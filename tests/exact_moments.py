@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -64,23 +65,32 @@ class Moments:
         return answer(lib.ps_exact_moments_result, self.state, self.kind != "f64", ddof, True)
 
 
-class Pairs:
-    """A state of pairs of doubles, or of int64."""
+TYPES = {"f64": lib.PS_F64, "i64": lib.PS_I64, "u64": lib.PS_U64}
 
-    def __init__(self, pairs: Sequence[tuple[Number, Number]] = (), kind: str = "f64") -> None:
+
+class Pairs:
+    """A state of pairs (u, v) of doubles or of integers."""
+
+    def __init__(self, pairs: Sequence[tuple[Number, Number]] = (), u: str = "f64", v: str | None = None) -> None:
         state = lib.ps_exact_pairs_new()
         if state == ffi.NULL:
             raise MemoryError
-        self.kind, self.state = kind, ffi.gc(state, lib.ps_exact_pairs_free)
+        self.state = ffi.gc(state, lib.ps_exact_pairs_free)
+        self.kinds = u, v or u
+        self.types = [TYPES[kind] for kind in self.kinds]
         self.add(pairs)
 
     def add(self, pairs: Sequence[tuple[Number, Number]]) -> None:
-        c_type = "double[]" if self.kind == "f64" else "int64_t[]"
-        x, y = (ffi.new(c_type, [pair[i] for pair in pairs]) for i in (0, 1))
-        if self.kind == "f64":
-            check(lib.ps_exact_pairs_add_all(self.state, x, y, len(pairs)))
-        else:
-            lib.ps_exact_pairs_add_i64(self.state, x, y, len(pairs))
+        words = (
+            [
+                [struct.unpack("<Q", struct.pack("<d", x))[0] if kind == "f64" else x % 2**64 for x in column]
+                for kind, column in zip(self.kinds, zip(*pairs, strict=True), strict=True)
+            ]
+            if pairs
+            else [[], []]
+        )
+        u, v = (ffi.new("uint64_t[]", column) for column in words)
+        check(lib.ps_exact_pairs_add_all(self.state, *self.types, u, v, len(pairs)))
 
     def combine(self, other: Pairs) -> None:
         check(lib.ps_exact_pairs_combine(self.state, other.state, False))
@@ -89,7 +99,16 @@ class Pairs:
         check(lib.ps_exact_pairs_combine(self.state, other.state, True))
 
     def covar(self, ddof: int = 1) -> float | None:
-        return answer(lib.ps_exact_pairs_covar, self.state, self.kind != "f64", ddof)
+        return answer(lib.ps_exact_pairs_result, self.state, *self.types, lib.PS_COVAR, ddof)
+
+    def slope(self) -> float | None:
+        return answer(lib.ps_exact_pairs_result, self.state, *self.types, lib.PS_SLOPE, 0)
+
+    def intercept(self) -> float | None:
+        return answer(lib.ps_exact_pairs_result, self.state, *self.types, lib.PS_INTERCEPT, 0)
+
+    def corr(self) -> float | None:
+        return answer(lib.ps_exact_pairs_result, self.state, *self.types, lib.PS_CORR, 0)
 
 
 def deviations(states: Sequence[Moments], ddof: int, *, of_root: bool) -> list[float]:
@@ -103,8 +122,9 @@ def deviations(states: Sequence[Moments], ddof: int, *, of_root: bool) -> list[f
 def ratio(a: int, d: int, exponent: int, *, of_root: bool = False) -> float:
     limbs = [a >> i & 2**64 - 1 for i in range(0, max(1, a.bit_length()), 64)]
     limbs += [0] * (len(limbs) % 3)  # as in a sum that is smaller than it could be
-    parts = ffi.new("uint64_t[2]", [d & 2**64 - 1, d >> 64])
-    return lib.ps_exact_ratio(ffi.new("uint64_t[]", limbs), len(limbs), parts, exponent, of_root)
+    parts = [d >> i & 2**64 - 1 for i in range(0, max(2 * 64, d.bit_length()), 64)]
+    words = ffi.new("uint64_t[]", limbs), len(limbs), ffi.new("uint64_t[]", parts), len(parts)
+    return lib.ps_exact_ratio(*words, exponent, of_root)
 
 
 # ---- what they must give, by the definition and in fractions ----
@@ -158,6 +178,20 @@ def covar_of(pairs: Sequence[tuple[Number, Number]], ddof: int = 1) -> float | N
     if len(pairs) <= ddof:
         return None
     return math.nan if any(map(has_special, pairs)) else nearest(covariance(pairs, ddof))
+
+
+def line_of(pairs: Sequence[tuple[Number, Number]]) -> tuple[float | None, float | None, float | None]:
+    """Slope and intercept of the line u = slope * v + intercept, and the correlation, of pairs (u, v)."""
+    if len(pairs) < 2:
+        return None, None, None
+    if any(map(has_special, pairs)):
+        return math.nan, math.nan, math.nan
+    uv, vv, uu = (covariance([(p[i], p[j]) for p in pairs], 0) for i, j in ((0, 1), (1, 1), (0, 0)))
+    if vv == 0:
+        return None, None, None
+    u_mean, v_mean = (sum(Fraction(p[i]) for p in pairs) / len(pairs) for i in (0, 1))
+    corr = None if uu == 0 else math.copysign(root(uv * uv / (uu * vv)), -1 if uv < 0 else 1)
+    return nearest(uv / vv), nearest(u_mean - uv / vv * v_mean), corr
 
 
 def same(got: float | None, want: float | None) -> bool:

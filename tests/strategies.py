@@ -73,6 +73,7 @@ EDGES = st.sampled_from([-(10**400), -1e300, -1000, -2.5, 0, 0.5, 1, 100, 1e15, 
 MORE = {
     "var": st.fixed_dictionaries({"ddof": st.integers(0, 2)}),
     "std": st.fixed_dictionaries({"ddof": st.integers(0, 2)}),
+    "covar": st.fixed_dictionaries({"ddof": st.integers(0, 2)}),
     "quantile": st.fixed_dictionaries(
         {"q": Q, "interpolation": st.sampled_from(["linear", "lower", "higher", "nearest", "midpoint"])}
     ),
@@ -166,7 +167,7 @@ def cases(draw: st.DrawFn, most: int = 5, without: tuple[str, ...] = ()) -> Case
     keys = draw(st.lists(st.sampled_from(sorted(KEYS)), unique=True, max_size=3))
     aggregates, filters = {}, {}
     for name, column in draw(st.lists(st.sampled_from(functions), unique=True, max_size=5)):
-        by = [draw(st.sampled_from(FIXED_WIDTH))] if KINDS[name].by else []
+        by = [draw(st.sampled_from(NUMBERS if KINDS[name].by == "numbers" else FIXED_WIDTH))] if KINDS[name].by else []
         where, filters[f"{name}_{column}"] = FILTERS[draw(st.sampled_from(sorted(FILTERS)))]
         more = draw(MORE[name]) if name in MORE else {}
         aggregates[f"{name}_{column}"] = getattr(ps, name)(column, *by, where=where, **more)

@@ -301,6 +301,7 @@ def test_rows_that_are_there_twice(function):
 QUERY = ps.Query(ps.Window(10, 4), "k", ALL)
 NARROW, WIDE = struct.Struct("<qq"), struct.Struct("<qq35q3q")
 MOMENTS = struct.Struct("<qq5q")
+PAIRS, SQUARES = struct.Struct("<B4q5q"), struct.Struct("<B4q5q5q")  # of covar; of slope and intercept
 LIMBS = [0] * 35
 MOMENT_BYTES = st.sampled_from([56, 360, 592, 896]).flatmap(lambda n: st.binary(min_size=n, max_size=n))
 BAD = {
@@ -322,6 +323,12 @@ BAD = {
     "squares below": ("__20_moments", MOMENTS.pack(0, 2**50, *[0] * 5), "not what that many values lead to"),
     "negative squares": ("__20_moments", MOMENTS.pack(0, 0, *[-1] * 5), "not what that many values lead to"),
     "squares beyond": ("__20_moments", MOMENTS.pack(0, 0, 0, 0, 0, 0, 2**40), "not what that many values lead to"),
+    "short pairs": ("__22_moments", b"", "not what that many values lead to"),
+    "parts that are none": ("__22_moments", b"\x08" + bytes(32 + 40), "not what that many values lead to"),
+    "products beyond": ("__22_moments", PAIRS.pack(0, *[0] * 8, 2**40), "not what that many values lead to"),
+    "negative squares of pairs": ("__23_moments", SQUARES.pack(0, *[0] * 9, *[-1] * 5), "not what that many values"),
+    "too many pairs": ("__24_n", 3, "above the number of rows"),
+    "half of what pairs need": ("__25_moments", PAIRS.pack(*[0] * 10), "not what that many values lead to"),
     "wide integers": ("__21_moments", bytes(56 + 304), "not what that many values lead to"),
     "too many deviate": ("__21_n", 3, "above the number of rows"),
     "no moments": ("__21_moments", None, "__21_moments is null"),

@@ -127,6 +127,7 @@ def test_conditions_that_are_none(where, why):
         ("a.csv --window 1h --agg n=count:v", "count takes no column; `count where v is not null` counts values"),
         ("a.csv --window 1h --agg m=mean", "of which column? Say mean:COLUMN"),
         ("a.csv --window 1h --agg m=arg_min:v", "ordered by which column? Say arg_min:COLUMN:BY"),
+        ("a.csv --window 1h --agg m=slope:v", "with which other column? Say slope:COLUMN:COLUMN"),
         ("a.csv --window 1h --agg =x", "'=x' is not of the form NAME=FUNCTION[:COLUMN]"),
         ("a.csv --window 1h --agg n=count --agg n=count", "there are two columns named 'n'"),
         ("k-OI a.csv --window 1h", "k-OI is a query of its own: leave out --window"),

@@ -7,8 +7,9 @@
  *   folds (fold.h)                 an entry per slice, which   fold_entries, export, check, import, gather
  *                                  travels
  *
- * Each family is one file: count.c, sums.c, moments.c (var, std), extremes.c (min, max), placed.c (first, last,
- * arg_min, arg_max), strings.c (these six, of strings), sets.c (functions over multisets), user_functions.c. It alone knows the layout of states, partials
+ * Each family is one file: count.c, sums.c, moments.c (var, std), pairs.c (covar, slope, intercept, corr), extremes.c
+ * (min, max), placed.c (first, last, arg_min, arg_max), strings.c (these six, of strings), sets.c (functions over
+ * multisets), user_functions.c. It alone knows the layout of states, partials
  * and entries. Zero bytes are an empty one. A state begins with a partial, so a window is finished, combined and saved
  * as the total of a slice is. A callback runs once per block of rows or per slice, never per row; only `add` does.
  *
@@ -122,6 +123,7 @@ typedef struct {
 typedef struct {
   bool mean;     /* sums: avg, not sum */
   bool root;     /* moments: std, not var */
+  int result;    /* pairs: exact_pair_result */
   bool greatest; /* the greatest value or place wins, not the least: max, last, arg_max, top_k */
   bool placed;   /* the place of a row decides: first, last, and of equals arg_min, arg_max; entries have it in their
                     last three columns */
@@ -142,7 +144,7 @@ typedef struct {
   size_t size;   /* of a partial; 0: the number of rows of the key is all that is needed */
   bool stacked;  /* min, max, arg_min, arg_max, first */
   bool sums;     /* sum, avg: may be plain */
-  bool owns;     /* partials may own memory: float sums, moments and multisets */
+  bool owns;     /* partials may own memory: float sums, moments, pairs and multisets */
   bool is_bytes; /* partials refer to strings */
   ps_code (*fold)(const kernel_target *t, const counted_rows *c);
   bool (*enter)(const partial_totals *t, const partial_list *list); /* false: out of memory */
@@ -188,6 +190,7 @@ const kernel *kernel_of(ps_function function, ps_type type, bool masked);
 extern const kernel kernel_count, kernel_count_rows;
 extern const kernel kernel_sum_integers, kernel_avg_integers, kernel_sum_floats, kernel_avg_floats;
 extern const kernel kernel_var_integers, kernel_std_integers, kernel_var_floats, kernel_std_floats;
+extern const kernel kernel_covar, kernel_slope, kernel_intercept, kernel_corr;
 extern const kernel kernel_min, kernel_max;
 extern const kernel kernel_first, kernel_last, kernel_arg_min, kernel_arg_max;
 extern const kernel kernel_min_bytes, kernel_max_bytes, kernel_first_bytes, kernel_last_bytes;

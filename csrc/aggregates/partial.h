@@ -5,8 +5,9 @@
  * the loops over them are long, typed and without calls. How a slice leaves a sliding window depends on the function:
  *
  *   count, sum, avg,  one total per key: a slice that enters is added, one that leaves is subtracted. Sums are exact
- *   var, std          (exact_sum.h, exact_moments.h), so no rounding error remains. Multisets (sets.h) likewise: words
- *                     and their counts.
+ *   var, std, covar,  (exact_sum.h, exact_moments.h, exact_pairs.h), so no rounding error remains. Multisets (sets.h)
+ *   slope, intercept, likewise: words and their counts.
+ *   corr
  *
  *   last              one total per key, the newest so far. When its slice leaves, all older ones have left.
  *

@@ -7,6 +7,8 @@
  *   sum, avg of floats          16  the narrow sum;  8  n;  1  whether a wide sum follows:
  *                               8 * EXACT_SUM_LIMBS  its limbs;  3 * 8  counts of NaN, +inf, -inf
  *   var, std                    8   n;  1, 1  whether a wide sum follows, and wide squares;  the moments (moments.c)
+ *   covar, slope, intercept,    8   n;  the pairs, whose first byte says which wide parts follow (pairs.c)
+ *   corr
  *   min, max, first, last       8   the value's bits;  8  n: written as 0 or 1
  *   the same of strings         1   whether there is one;  8  its length, and its bytes
  *   n_unique, quantile, ...     8   how many values;  8  the length of the set, and its bytes (sets.c)

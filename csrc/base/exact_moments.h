@@ -1,28 +1,22 @@
 /*
- * exact_moments.h - variance and deviation of doubles or integers, and the covariance of pairs: each the double nearest
- * to the exact value, whatever the order.
+ * exact_moments.h - variance and deviation of doubles or integers: each the double nearest to the exact value, whatever
+ * the order.
  *
- * The state is n, the exact sum of the values (exact_sum.h) and the exact sum of their squares (exact_product.h); for
- * pairs the sums of x, y and x * y. Adding, combining and subtracting are exact, so what was subtracted leaves no
- * trace, and there is no cancellation:
+ * The state is n, the exact sum of the values (exact_sum.h) and the exact sum of their squares (exact_product.h).
+ * Adding, combining and subtracting are exact, so what was subtracted leaves no trace, and there is no cancellation:
  *
  *   variance     (n * sum(x * x) - sum(x)^2) / (n * (n - ddof))
- *   covariance   (n * sum(x * y) - sum(x) * sum(y)) / (n * (n - ddof))
  *
- * The numerator is computed as one integer, then divided and rounded once (exact_ratio.h). A deviation is the root of
- * the exact variance, rounded once, not the root of the rounded one.
- *
- *   numerator, in limbs   narrow: 5 words times n < 2^62 are 6, less than 2^375; the product of two narrow sums, of
- *                         2^127 at most, is 4
- *                         wide: 67 limbs times n are 68; the product of two sums of 35 limbs is 70
- *   denominator           n * (n - ddof) < 2^124
+ * The numerator is computed as one integer (exact_numerator.h), then divided and rounded once (exact_ratio.h). The
+ * denominator is below 2^124. A deviation is the root of the exact variance, rounded once, not the root of the rounded
+ * one.
  *
  * There are fewer than 2^62 values (EXACT_PRODUCT_MAX_BITS). A NaN or an infinity among them gives NaN, and so does
  * every result until all of these have been subtracted. One thread at a time.
  */
 #pragma once
 
-#include "base/exact_product.h"
+#include "base/exact_numerator.h"
 
 /* Layout, for those who save it: n, the narrow sum and its wide part (exact_sum.h); the five words of the products and
    their wide part (exact_product.h). All zero bytes is an empty state. */
@@ -31,22 +25,7 @@ struct ps_exact_moments {
   exact_product squares;
 };
 
-struct ps_exact_pairs {
-  ps_exact_moments x; /* n, the sum of x, and the products x * y in place of squares */
-  ps_exact_sum y;     /* y.n stays 0 */
-};
-
 _Static_assert(sizeof(struct ps_exact_moments) == 80, "ten words: there is one for each key of a slice");
-
-#define EXACT_NARROW_LIMBS (EXACT_PRODUCT_WORDS + 1)
-#define EXACT_WIDE_LIMBS (2 * EXACT_SUM_LIMBS)
-
-_Static_assert(EXACT_NARROW_LIMBS * 64 >= EXACT_PRODUCT_WORDS * 64 + EXACT_PRODUCT_MAX_BITS,
-               "n times the narrow words");
-_Static_assert(EXACT_WIDE_LIMBS >= EXACT_PRODUCT_LIMBS + 1, "n times the wide limbs");
-
-/* What a state counts: doubles, or integers. A state has been given one kind only. */
-typedef enum { EXACT_INTEGERS = 0, EXACT_DOUBLES = EXACT_SUM_NARROW_UNIT } exact_unit;
 
 /* All that give a bool: false when out of memory; the state is then as it was. */
 bool exact_moments_add_rare(ps_exact_moments *m, double x); /* whatever the value */
@@ -120,11 +99,3 @@ void exact_moments_clear(ps_exact_moments *m); /* frees what it holds; it is emp
 /* Whether n values can have led to the state, as far as results depend on it: of one that came as bytes. What is
    combined from possible states is possible. */
 bool exact_moments_possible(const ps_exact_moments *m, exact_unit unit);
-
-/* The same for pairs. */
-bool exact_pairs_add(ps_exact_pairs *p, double x, double y);
-bool exact_pairs_reserve(ps_exact_pairs *p, double x, double y);
-bool exact_pairs_combine(ps_exact_pairs *p, const ps_exact_pairs *other, uint64_t sign);
-void exact_pairs_add_i64(ps_exact_pairs *p, int64_t x, int64_t y);
-double exact_pairs_covar(const ps_exact_pairs *p, exact_unit unit, int64_t ddof);
-void exact_pairs_clear(ps_exact_pairs *p);

@@ -14,7 +14,8 @@
  * moves from one part to the other: each is the sum of its own products, in whatever order they were added, combined
  * and subtracted.
  *
- * Products of integers count units of 1 in the narrow part alone: |x|, |y| <= 2^64.
+ * Products of integers count units of 1 in the narrow part alone: |x|, |y| <= 2^64. Those of an integer and a double
+ * count 2^-80 in the narrow part: it takes the same doubles.
  *
  * A product with a NaN or an infinity adds nothing here. The owner also sums x and y, and those sums count them.
  */
@@ -25,9 +26,9 @@
 
 #define EXACT_PRODUCT_WORDS 5
 #define EXACT_PRODUCT_LIMBS 67
-#define EXACT_PRODUCT_UNIT (2 * 1074) /* the wide part counts 2^-2148 */
-#define EXACT_PRODUCT_NARROW_BIT (EXACT_PRODUCT_UNIT - 2 * EXACT_SUM_NARROW_UNIT)
-#define EXACT_PRODUCT_MAX_BITS 62 /* of the number of products */
+#define EXACT_PRODUCT_UNIT (2 * 1074)                              /* the wide part counts 2^-2148 */
+#define EXACT_PRODUCT_NARROW_BITS (2 * (53 + EXACT_SUM_SHIFT_MAX)) /* of a narrow product of two doubles, at most */
+#define EXACT_PRODUCT_MAX_BITS 62                                  /* of the number of products */
 
 _Static_assert(EXACT_PRODUCT_WORDS * 64 >= 2 * (53 + EXACT_SUM_SHIFT_MAX) + EXACT_PRODUCT_MAX_BITS + 1,
                "2^62 narrow products and the sign must fit the narrow words");
@@ -65,15 +66,23 @@ static inline void exact_product_add_narrow(exact_product *p, exact_parts x, exa
   limbs_add_term(p->word, EXACT_PRODUCT_WORDS, (uint128)x.m * y.m, x.shift + y.shift, sign);
 }
 
-/* Allocates what adding x * y, or combining or subtracting the other sum, needs. False: out of memory. The value stays. */
+/* Allocates what adding x * y, or any product, or combining or subtracting the other sum, needs. False: out of memory.
+   The value stays. */
 bool exact_product_reserve(exact_product *p, double x, double y);
+bool exact_product_reserve_wide(exact_product *p);
 bool exact_product_reserve_for(exact_product *p, const exact_product *other);
 
 /* After that, these cannot fail. */
 void exact_product_add(exact_product *p, double x, double y);
 void exact_product_combine(exact_product *p, const exact_product *other, uint64_t sign); /* LIMBS_MINUS: undoes it */
 
-/* The whole sum in units of 2^-2148, signed. */
-void exact_product_limbs(const exact_product *p, uint64_t limb[EXACT_PRODUCT_LIMBS]);
+/* Where an add has seen that they do not fit: a product of magnitudes in units of 2^-1074. */
+void exact_product_add_wide(exact_product *p, exact_parts x, exact_parts y, uint64_t sign);
+
+/* The whole sum in units of 2^-2148, signed. The narrow part counts units of 2^-unit. */
+void exact_product_limbs(const exact_product *p, int unit, uint64_t limb[EXACT_PRODUCT_LIMBS]);
+
+/* Whether n products, of which the narrow ones are below 2^bits units, can add up to it: of a sum that came as bytes. */
+bool exact_product_possible(const exact_product *p, int bits, uint64_t n);
 
 void exact_product_clear(exact_product *p); /* frees what it holds; it is an empty sum again */

@@ -88,20 +88,25 @@ static uint64_t integer_root(uint128 v) {
 
 /* ---- results ---- */
 
-__attribute__((noinline)) static double long_ratio(const uint64_t *a, int n, int top, uint128 d, int exponent,
-                                                   bool root) {
+/* q is a quotient of 127 or 128 bits, and there is a rest or not. */
+static double quotient_root(uint128 q, bool rest, int exponent) {
+  int shift = 2 + (exponent & 1);
+  uint128 v = q >> shift;
+  uint64_t r = integer_root(v);
+  bool more = rest || (q & ((1u << shift) - 1)) || (uint128)r * r != v;
+  return rounded(r, more, (exponent + shift) / 2);
+}
+
+__attribute__((noinline)) static double short_ratio(const uint64_t *a, int n, int top, uint128 d, int exponent,
+                                                    bool root) {
   int scale = zeros(d);
   head h = head_of(a, n, top);
   uint128 rest = (uint128)h.limb[3] << 64 | h.limb[2];
   uint64_t high = digit(&rest, h.limb[1], d << scale);
   exponent += h.shift + scale;
   if (!root) return rounded(high, rest || h.limb[0] || h.rest, exponent + 64);
-  uint128 q = (uint128)high << 64 | digit(&rest, h.limb[0], d << scale);
-  int shift = 2 + (exponent & 1);
-  uint128 v = q >> shift;
-  uint64_t r = integer_root(v);
-  bool more = rest || h.rest || (q & ((1u << shift) - 1)) || (uint128)r * r != v;
-  return rounded(r, more, (exponent + shift) / 2);
+  uint64_t low = digit(&rest, h.limb[0], d << scale);
+  return quotient_root((uint128)high << 64 | low, rest || h.rest, exponent);
 }
 
 double exact_ratio(const uint64_t *a, int n, uint128 d, int exponent, bool root) {
@@ -112,9 +117,48 @@ double exact_ratio(const uint64_t *a, int n, uint128 d, int exponent, bool root)
     exact_quick quick = exact_quick_of(a, top, (uint64_t)d, exponent);
     if (root ? exact_quick_root(quick, &x) : exact_quick_round(quick, &x)) return x;
   }
-  return long_ratio(a, n, top, d, exponent, root);
+  return short_ratio(a, n, top, d, exponent, root);
 }
 
-double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t d[2], int32_t exponent, int32_t root) {
+/* ---- long division by many limbs ---- */
+
+/* The next digit of a quotient by the normalized d of m > 1 limbs: the upper m of the m + 1 limbs a are below d; all
+   become the rest, and the uppermost is 0. Two limbs of d give a guess that is too large by 1 at most. */
+static uint64_t long_digit(uint64_t *a, const uint64_t *d, int m) {
+  uint128 upper = (uint128)a[m] << 64 | a[m - 1], divisor = (uint128)d[m - 1] << 64 | d[m - 2];
+  uint64_t q = upper < divisor ? digit(&upper, a[m - 2], divisor) : UINT64_MAX, carry = 0;
+  unsigned char borrow = 1; /* a - x is a + ~x + 1 */
+  for (int i = 0; i < m; i++) {
+    uint128 part = (uint128)d[i] * q + carry;
+    carry = (uint64_t)(part >> 64);
+    a[i] = limbs_step(a[i], ~(uint64_t)part, &borrow);
+  }
+  a[m] = limbs_step(a[m], ~carry, &borrow);
+  if (a[m] >> 63) { /* below 0 */
+    q--;
+    unsigned char over = 0;
+    for (int i = 0; i < m; i++) a[i] = limbs_step(a[i], d[i], &over);
+    a[m] += over;
+  }
+  return q;
+}
+
+double exact_long_ratio(const uint64_t *a, int n, const uint64_t *d, int m, int exponent, bool root) {
+  int top = limbs_top(a, n), highest = limbs_top(d, m), limbs = highest < 128 ? 2 : highest / 64 + 1;
+  uint64_t by[EXACT_RATIO_LIMBS], rest[EXACT_RATIO_LIMBS + 2];
+  assert(limbs >= 2 && limbs <= EXACT_RATIO_LIMBS && highest >= 0);
+  if (top < 0) return 0;
+  /* The highest bit of `by` is 1, of `rest` that is 0 and the next one 1: so the quotient has 127 or 128 bits. */
+  int up = highest - (64 * limbs - 1), down = top - (64 * limbs + 126);
+  for (int i = 0; i < limbs; i++) by[i] = bits_at(d, m, up + 64 * i);
+  for (int i = 0; i < limbs + 2; i++) rest[i] = bits_at(a, n, down + 64 * i);
+  uint64_t high = long_digit(rest + 1, by, limbs), low = long_digit(rest, by, limbs);
+  bool more = any_below(a, down) || limbs_top(rest, limbs) >= 0;
+  exponent += down - up;
+  return root ? quotient_root((uint128)high << 64 | low, more, exponent) : rounded(high, more || low, exponent + 64);
+}
+
+double ps_exact_ratio(const uint64_t *a, int32_t n, const uint64_t *d, int32_t m, int32_t exponent, int32_t root) {
+  if (m > 2) return exact_long_ratio(a, n, d, m, exponent, root);
   return exact_ratio(a, n, (uint128)d[1] << 64 | d[0], exponent, root);
 }

@@ -22,6 +22,11 @@
 /* The quotient or its root; d > 0, a has n limbs and no sign. */
 double exact_ratio(const uint64_t *a, int n, uint128 d, int exponent, bool root);
 
+/* The same for d of m limbs, at most EXACT_RATIO_LIMBS. It is shifted so that its highest bit is that of a limb, and of a
+   two limbs more are divided by it: the quotient has 127 or 128 bits, as above. */
+#define EXACT_RATIO_LIMBS 140
+double exact_long_ratio(const uint64_t *a, int n, const uint64_t *d, int m, int exponent, bool root);
+
 /* ---- The quick way, which exact_ratio tries first; in line for those who have many ratios.
 
    Quotient and root are almost always decided by a few operations on doubles and 128-bit integers, whose result is known up

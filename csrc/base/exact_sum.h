@@ -130,3 +130,8 @@ void exact_sum_clear(ps_exact_sum *sum);                   /* frees its memory a
 
 /* Whether n doubles can add up to it: of a sum that came as bytes. */
 bool exact_sum_wide_possible(const exact_sum_wide *w, int64_t n);
+
+/* How many of its values are NaN or infinite, where that is possible. */
+static inline uint64_t exact_sum_specials(const exact_sum_wide *w) {
+  return (uint64_t)w->nan + (uint64_t)w->plus_inf + (uint64_t)w->minus_inf;
+}

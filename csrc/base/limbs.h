@@ -53,17 +53,17 @@ static inline void limbs_scale(uint64_t *a, int n, uint64_t factor) {
   }
 }
 
-/* to = a * b, in 2 * n limbs. */
-static inline void limbs_multiply(uint64_t *to, const uint64_t *a, const uint64_t *b, int n) {
-  memset(to, 0, (size_t)(2 * n) * sizeof *to);
+/* to = a * b, in n + m limbs. */
+static inline void limbs_multiply(uint64_t *to, const uint64_t *a, int n, const uint64_t *b, int m) {
+  memset(to, 0, (size_t)(n + m) * sizeof *to);
   for (int i = 0; i < n; i++) {
     uint64_t carry = 0;
-    for (int j = 0; j < n; j++) {
+    for (int j = 0; j < m; j++) {
       uint128 part = (uint128)a[i] * b[j] + to[i + j] + carry;
       to[i + j] = (uint64_t)part;
       carry = (uint64_t)(part >> 64);
     }
-    to[i + n] = carry;
+    to[i + m] = carry;
   }
 }
 

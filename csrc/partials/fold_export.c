@@ -11,6 +11,8 @@
  *                                  the sum itself; of floats the narrow sum, after which the wide one may follow: its
  *                                  limbs and the numbers of NaN, +inf and -inf, 8 bytes each (exact_sum.h)
  *     var, std                     number of values;  the moments as bytes (moments.c)
+ *     covar, slope, intercept,     number of pairs;  the pairs as bytes (pairs.c)
+ *     corr
  *     n_unique, quantile, ...      number of values;  the set as bytes (sets.c)
  *     min, max                     the value; null: none
  *     first, last                  the value;  ts, stream and position of its row

@@ -211,10 +211,14 @@ class Plan:
     def _second(self, name: str, column: str) -> int:
         """The number of the second column of a function."""
         number = self._index(Column(column, self.type_of(column)))
-        if self.columns[number].layout.startswith("BYTES"):
+        function = self.query.aggregates[name]
+        if self.columns[number].layout.startswith("BYTES") and KINDS[function.function].by == "order":
             raise SchemaError(
-                f"{name} = {self.query.aggregates[name]!r}: column {column!r} is a string, where a number, "
-                "a boolean or a time is needed"
+                f"{name} = {function!r}: column {column!r} is a string, where a number, a boolean or a time is needed"
+            )
+        if KINDS[function.function].by == "numbers" and not _is_number(self.columns[number].type):
+            raise SchemaError(
+                f"{name} = {function!r}: column {column!r} has type {self.columns[number].type}; it must be a number"
             )
         return number
 
@@ -358,13 +362,17 @@ def _time_hint(type: pa.DataType) -> str:
 
 def _takes(kind: Kind, type: pa.DataType) -> bool:
     """Whether a function can be of a column of this type."""
-    type = storage(type)
     if kind.takes == "booleans":
-        return bool(pa.types.is_boolean(type))
+        return bool(pa.types.is_boolean(storage(type)))
     if kind.takes == "fixed":
-        return not (_layout(type) or "").startswith("BYTES")
-    number = pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type)
-    return bool(number) or kind.takes != "numbers"
+        return not (_layout(storage(type)) or "").startswith("BYTES")
+    return kind.takes != "numbers" or _is_number(type)
+
+
+def _is_number(type: pa.DataType) -> bool:
+    """Booleans are 0 and 1."""
+    type = storage(type)
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_boolean(type))
 
 
 def _reads_as_python(type: pa.DataType) -> bool:

@@ -143,7 +143,9 @@ def aggregate(text: str) -> Aggregate:
     if function in FUNCTIONS_OF_TWO:
         value, _, by = (part.strip() for part in column.rpartition(":"))
         if not value or not by:
-            raise PystreamError(f"{text!r}: ordered by which column? Say {function}:COLUMN:BY")
+            ordered = KINDS[function].by == "order"
+            missing = ("ordered by which column?", "BY") if ordered else ("with which other column?", "COLUMN")
+            raise PystreamError(f"{text!r}: {missing[0]} Say {function}:COLUMN:{missing[1]}")
         return FUNCTIONS_OF_TWO[function](value, by, where=chosen)
     if function in FUNCTIONS_OF_MORE:
         return _of_more(text, function, column, chosen)

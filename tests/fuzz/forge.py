@@ -30,7 +30,7 @@ EDGES = [0, 1, -1, 255, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63)]
 
 SCHEMA = pa.schema({"ts": pa.int64(), "k": pa.string(), "i": pa.int32(), "f": pa.float64()})
 WHOLE = {"n": ps.count(), "s": ps.sum("i"), "a": ps.avg("f"), "x": ps.max("k"), "l": ps.last("f"), "m": ps.min("i")}
-WHOLE |= {"v": ps.var("f"), "d": ps.std("i", ddof=0)}
+WHOLE |= {"v": ps.var("f"), "d": ps.std("i", ddof=0), "c": ps.covar("f", "i"), "r": ps.corr("i", "f")}
 WHOLE |= {"u": ps.n_unique("i"), "q": ps.quantile("f", 0.3, "higher"), "e": ps.approx_quantile("f", 0.5)}
 WHOLE |= {"t": ps.top_k("f", 2), "b": ps.bottom_k("i", 9), "h": ps.histogram("f", [-1, 1e9])}
 QUERY = ps.Query(ps.Window(10, 4), "k", WHOLE)

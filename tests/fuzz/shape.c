@@ -11,6 +11,12 @@ static const int64_t windows[][2] = {
 /* Functions that share the bytes of an older one: so inputs that were kept are still read as they were. */
 static const ps_function newer[PS_FUNCTIONS] = {
     [PS_SUM] = PS_VAR, [PS_AVG] = PS_STD, [PS_MIN] = PS_ARG_MIN, [PS_MAX] = PS_ARG_MAX};
+static const ps_function newest[PS_FUNCTIONS] = {
+    [PS_SUM] = PS_COVAR, [PS_AVG] = PS_SLOPE, [PS_FIRST] = PS_INTERCEPT, [PS_LAST] = PS_CORR};
+
+static bool is_ordered(ps_function f) { return f == PS_FIRST || f == PS_LAST || f == PS_ARG_MIN || f == PS_ARG_MAX; }
+
+static bool takes_two(ps_function f) { return f >= PS_ARG_MIN && f <= PS_CORR; }
 
 /* And those that take the bytes from SETS_FROM on. */
 #define SETS_FROM 236
@@ -22,15 +28,16 @@ static ps_aggregate draw_aggregate(draw *d, const shape *s, int32_t values) {
   uint8_t byte = draw_byte(d);
   ps_aggregate a = {.function = (ps_function)(byte % (PS_LAST + 1)), .column = -1, .mask = -1};
   if (byte >= 192 && newer[a.function]) a.function = newer[a.function];
+  if (byte >= 224 && newest[byte % (PS_LAST + 1)]) a.function = newest[byte % (PS_LAST + 1)];
   if (byte >= SETS_FROM) a.function = sets[byte % 6];
   if (draw_below(d, 3) == 0) a.mask = s->mask;
   if (a.function == PS_COUNT) return a;
   a.column = 1 + (int32_t)draw_below(d, s->query.keys + values); /* keys may be values, too */
   if (!kernel_of(a.function, s->types[a.column], true)) a.function = PS_MAX;
-  if (a.function == PS_ARG_MIN || a.function == PS_ARG_MAX) a.by = 1 + byte % s->mask; /* or the mask */
+  if (takes_two(a.function)) a.by = 1 + byte % s->mask; /* or the mask */
   if (a.by && type_is_bytes(s->types[a.by])) a.by = s->mask;
   if (byte >= SETS_FROM && a.function != PS_MAX) a.set = &options[byte % 4 / 2];
-  if (a.function == PS_VAR || a.function == PS_STD) a.parameter = byte % 3;
+  if (a.function == PS_VAR || a.function == PS_STD || a.function == PS_COVAR) a.parameter = byte % 3;
   return a;
 }
 
@@ -53,8 +60,7 @@ void draw_shape(draw *d, shape *s) {
                         .aggregate = s->aggregate};
   for (int32_t i = 0; i < s->query.aggregates; i++) {
     s->aggregate[i] = draw_aggregate(d, s, values);
-    ps_function function = s->aggregate[i].function;
-    s->ordered = s->ordered || function == PS_FIRST || function == PS_LAST || s->aggregate[i].by;
+    s->ordered = s->ordered || is_ordered(s->aggregate[i].function);
   }
 }
 

@@ -205,7 +205,9 @@ def test_any_rows_in_any_files(tmp_path_factory, data):
     values = pa.array(rng.integers(-9, 9, n).astype(float), mask=rng.random(n) < 0.2)
     table = pa.table([ts, stream, np.arange(n), keys, values], ["ts", "stream", "position", "k", "v"])
     query = ps.Query(
-        ps.Window(size, advance), "k", {"n": ps.count(), "a": ps.avg("v"), "d": ps.std("v"), "l": ps.last("v")}
+        ps.Window(size, advance),
+        "k",
+        {"n": ps.count(), "a": ps.avg("v"), "d": ps.std("v"), "l": ps.last("v"), "r": ps.slope("v", "k")},
     )
     inputs = [table.filter(pc.field("stream") == i) for i in range(3)]
     kept = table.take(rng.permutation(n)) if data.draw(st.booleans()) else table
@@ -409,6 +411,8 @@ def test_columns_without_nulls(folder, tmp_path):
     assert full(MIXED, tmp_path / "b.parquet") == {"ts", "meter", "n", "s", "f", "m", "a"}
     spread = ps.Query(ps.Window(30), "meter", {"var": ps.var("cons"), "all": ps.var("cons", ddof=0)})
     assert full(spread, tmp_path / "b.parquet") == {"ts", "meter", "all"}
+    pairs = {"c": ps.covar("cons", "ts", ddof=0), "one": ps.covar("cons", "ts"), "r": ps.slope("cons", "ts")}
+    assert full(ps.Query(ps.Window(30), "meter", pairs), tmp_path / "b.parquet") == {"ts", "meter", "c"}
     pq.write_table(pq.read_table(tmp_path / "b.parquet"), tmp_path / "b.parquet", write_statistics=False)
     assert full(MIXED, tmp_path / "b.parquet") <= {"ts", "meter", "n"}
 

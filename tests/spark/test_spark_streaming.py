@@ -80,6 +80,10 @@ def test_every_bit_arrives(spark, tmp_path):
         "mean": ps.avg("f", pc.field("x") < 1),
         "variance": ps.var("i", ddof=0),
         "deviation": ps.std("f"),
+        "together": ps.covar("f", "x"),
+        "trend": ps.slope("i", "f"),
+        "start": ps.intercept("i", "f"),
+        "related": ps.corr("f", "x"),
     }
     query = ps.Query(ps.Window("10s", "4s"), ["name", "x"], aggregates)
     runs.write(tmp_path, table, files=2)

@@ -14,11 +14,12 @@ import pyarrow as pa
 from pyspark.sql.pandas import types as pandas_types
 
 from pystream._engine.plan import Plan
+from pystream._kinds import KINDS
 from pystream.errors import SchemaError
 from pystream.spark.task_process import for_executors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
@@ -116,14 +117,18 @@ def plain_names(frame: DataFrame) -> DataFrame:
 def _never_null(query: Query, schema: pa.Schema) -> set[str]:
     """The columns of the result without nulls: there is a row only for a window and key with tuples.
 
-    With a ddof (var, std) one value is not enough.
+    With a ddof (var, std, covar) one value is not enough, and a line wants points that differ.
     """
-    keys = {name for name in query.key if not schema.field(name).nullable}
+
+    def full(columns: Iterable[str]) -> bool:
+        return not any(schema.field(c).nullable for c in columns)
+
+    keys = {name for name in query.key if full([name])}
     aggregates = {
         name
         for name, a in query.aggregates.items()
         if a.function == "count"
-        or (a.column and a.where is None and not a.parameter and not any(schema.field(c).nullable for c in a.columns))
+        or (a.column and not (a.where is not None or a.parameter or KINDS[a.function].gaps) and full(a.columns))
     }
     return {"ts"} | keys | aggregates
 
