@@ -20,6 +20,7 @@ EXECUTIONS_MAX = 4_000
 #: Programs whose schedules are searched: longer ones are only tried under the decisions that were found.
 CALLS_MAX = 14
 BOUND_MAX = 3
+PAIRS_MAX = 5  # calls may be needed by each other alone: two of them are left out together
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,14 @@ class Shrinker:
 
     def _by_search(self, program: Program, decisions: list[Decision]) -> tuple[Program, list[Decision]]:
         """Leave out calls while the search finds a schedule; rearrange what is left where that saves a departure."""
-        best = self._searched(program, min(len(decisions), BOUND_MAX)) or decisions
+        failing = any(d.kind == "fail" for d in decisions)
+        best = self._searched(program, min(len(decisions), BOUND_MAX), failing=failing) or decisions
         going = len(program.calls()) <= CALLS_MAX
         while going:
             going = False
             for less, bound in self._next(program, len(best)):
-                found = self._searched(less, min(bound, BOUND_MAX))
-                if found is not None:
+                found = self._searched(less, min(bound, BOUND_MAX), failing=failing)
+                if found is not None and len(found) <= bound:
                     program, best, going = less, found, True
                     break
         return program, best
@@ -78,18 +80,25 @@ class Shrinker:
         """Programs worth a search, and within how many departures they are better than this one."""
         yield from ((less, bound + 1) for _, less in without_a_call(program))
         yield from ((less, bound) for less in self.simpler(program))
+        if program.weak and not program.weaken:
+            yield replace(program, weak=False, talk=False), bound
+        elif program.weak and not program.talk:
+            yield replace(program, talk=True), bound
         if bound:
             yield from ((other, bound - 1) for other in rearranged(program))
+        if len(program.calls()) <= PAIRS_MAX:
+            for _, less in without_a_call(program):
+                yield from ((fewer, bound + 1) for _, fewer in without_a_call(less))
 
-    def _searched(self, program: Program, bound: int) -> list[Decision] | None:
+    def _searched(self, program: Program, bound: int, *, failing: bool) -> list[Decision] | None:
         """The decisions of a wrong execution with the fewest of them, up to `bound`."""
-        kinds = ("preemptions", "stale", "failures") if program.weak else ("preemptions", "failures")
+        kinds = ("preemptions", *(["stale"] if program.weak else []), *(["failures"] if failing else []))
         for total in range(bound + 1):
             for split in itertools.product(range(total + 1), repeat=len(kinds)):
                 if sum(split) != total:
                     continue
                 limits: dict[str, Any] = dict(zip(kinds, split, strict=True))
-                found = explore(program, executions=EXECUTIONS_MAX, build=self.build, **limits)
+                found = explore(program, executions=EXECUTIONS_MAX, keep_going=total > 0, build=self.build, **limits)
                 bad = found.first_bad(lambda h: self.is_right(program, h))
                 if bad is not None:
                     return bad.decisions
