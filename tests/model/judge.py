@@ -6,35 +6,12 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from pystream.verify.linearizability import (
-    Refusal,
-    SequentialPaneHive,
-    SequentialQueue,
-    SequentialRunGate,
-    SequentialTGate,
-    SequentialWHive,
-    SequentialWinSet,
-    check,
-)
-from pystream.verify.scheduler import Decision, Program, explained, explore, library, replay, run, show
+from pystream.verify.linearizability import Refusal, check
+from pystream.verify.scheduler import OBJECTS, Decision, Program, explained, explore, library, replay, run, show
 
 KINDS = st.sampled_from(["switch", "switch", "switch", "stale", "stall", "kill", "fail"])
 #: Schedules: few decisions, each a step and what happens there; less of everything is simpler.
 SCHEDULES = st.lists(st.builds(Decision, KINDS, st.integers(0, 60), st.integers(1, 3)), max_size=6)
-
-
-class WholeWinSet(SequentialWinSet):
-    """SequentialWinSet with all keys in one state: `explained` does not take histories apart."""
-
-    def initial(self):
-        return ()
-
-    def step(self, state, call):
-        windows = dict(state)
-        after = super().step(windows.get(call.args[0]), call)
-        if isinstance(after, Refusal):
-            return after
-        return tuple(sorted({**windows, call.args[0]: after}.items()) if after is not None else state)
 
 
 class SequentialInputQueue:
@@ -111,33 +88,22 @@ class SequentialDoorbell:
         return (0, False) if call.pending or call.result == there else Refusal(f"there are {there}")
 
 
-def first(values):
-    return values[0]
-
-
 def sequential_of(program: Program):
-    parameters = program.parameters
-    return {
-        "t_gate": lambda: SequentialTGate(*parameters[:2]),
-        "w_hive": lambda: SequentialWHive(*parameters[:3], function=max if parameters[5:6] == (1,) else sum),
-        "win_set": WholeWinSet,
-        "ms_queue": SequentialQueue,
-        "queue": SequentialInputQueue,
-        "doorbell": SequentialDoorbell,
-        "ledger": lambda: SequentialLedger(*parameters[:1]),
-        "run_gate": lambda: SequentialRunGate(*parameters[:2]),
-        "pane_hive": lambda: SequentialPaneHive(*parameters[:3], function=(sum, first)[parameters[3]]),
-    }[program.subject]()
+    own = {"queue": SequentialInputQueue, "doorbell": SequentialDoorbell, "ledger": lambda: SequentialLedger(*program.parameters[:1])}
+    return own[program.subject]() if program.subject in own else OBJECTS[program.subject](program.parameters)
+
+
+def told(execution):
+    return "\n" + show(execution, sequential_of(execution.program))
 
 
 def judge_run(program, decisions=()):
     """Run once; nothing may be wrong with memory, progress and history."""
     execution = run(program, decisions)
-    assert execution.fine, "\n" + show(execution)
+    assert execution.fine, told(execution)
     if not program.weak or program.talk:
-        verdict = check(execution.history, sequential_of(program))
-        assert verdict, f"\n{show(execution)}\n\n{verdict.report()}"
-    assert explained(execution, sequential_of(program)), "\n" + show(execution)
+        assert check(execution.history, sequential_of(program)), told(execution)
+    assert explained(execution, sequential_of(program)), told(execution)
     return execution
 
 
@@ -145,7 +111,7 @@ def judge(program, **bounds):
     """Explore; nothing may be wrong in any execution. Gives the exploration."""
     found = explore(program, **bounds)
     bad = found.first_bad(lambda h: explained(h, sequential_of(program)))
-    assert bad is None, "\n" + show(bad)
+    assert bad is None, told(bad)
     assert not found.bad, found.text
     return found
 

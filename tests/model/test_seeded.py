@@ -22,7 +22,7 @@ import test_model_run_gate
 import test_model_t_gate
 import test_model_w_hive
 import test_model_win_set
-from judge import model_of, stronger_than_relaxed
+from judge import sequential_of, stronger_than_relaxed
 
 from pystream.verify.scheduler import Program, build, explained, explore, show
 
@@ -59,7 +59,7 @@ def shortest(program, *, switches, stale=0, failures=0, library=None):
     for preemptions, back in sorted(itertools.product(range(switches + 1), range(stale + 1)), key=sum):
         bounds = {"preemptions": preemptions, "stale": back, "failures": failures}
         found = explore(program, executions=20_000, keep_going=True, build=library, **bounds)
-        bad = found.first_bad(lambda h: explained(h, model_of(program)))
+        bad = found.first_bad(lambda h: explained(h, sequential_of(program)))
         if bad is not None:
             return bad, {"switches": preemptions, "stale": back, "failures": failures}
     return None

@@ -18,11 +18,15 @@ from pystream.verify.scheduler._library import Library, library, load
 from pystream.verify.scheduler.build import build
 from pystream.verify.scheduler.execution_text import replay, show
 from pystream.verify.scheduler.explore import Exploration, Found, explore
+from pystream.verify.scheduler.objects import OBJECTS, complaint
 from pystream.verify.scheduler.order import explained
 from pystream.verify.scheduler.program import Decision, Operation, Program
 from pystream.verify.scheduler.run import Access, Run, run
+from pystream.verify.scheduler.shrink import Shrinker
+from pystream.verify.scheduler.sketch import Sketch, Sketcher
 
 __all__ = [
+    "OBJECTS",
     "Access",
     "Decision",
     "Exploration",
@@ -31,7 +35,11 @@ __all__ = [
     "Operation",
     "Program",
     "Run",
+    "Shrinker",
+    "Sketch",
+    "Sketcher",
     "build",
+    "complaint",
     "explained",
     "explore",
     "library",

@@ -26,10 +26,13 @@ class Library:
     ffi: Any = field(repr=False)
     lib: Any = field(repr=False)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _subjects: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict, repr=False, compare=False)
 
     def subjects(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """Every subject with its operations, and these with the names of their arguments."""
-        found: dict[str, dict[str, tuple[str, ...]]] = {}
+        found = self._subjects
+        if found:
+            return found
         for number, subject in enumerate(self._names(self.lib.model_subject_name)):
             found[subject] = {}
             for text in self._names(lambda i, n=number: self.lib.model_operation_name(n, i)):

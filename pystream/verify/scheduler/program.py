@@ -98,6 +98,10 @@ class Prepared:
         each = [Decision(*d) for d in decisions]
         return self.library.ffi.new("model_decision[]", [(d.step, KINDS.index(d.kind), d.value) for d in each])
 
+    def text_at(self, address: int) -> str:
+        """A C string that lives as long as the library."""
+        return self.library.text(self.library.ffi.cast("char *", address))
+
     def __enter__(self) -> Any:
         self.library.lock.acquire()
         self.library.weaken(self._weaken)

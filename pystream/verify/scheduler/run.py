@@ -70,9 +70,11 @@ def history_of(
     subject: str, calls: list[tuple[int, Operation]], answers: Any
 ) -> tuple[list[Call], list[frozenset[int]]]:
     """The calls that began, by invocation, and for each of them the numbers of those that ended before it."""
-    began = sorted((i for i in range(len(calls)) if answers[i].invoked >= 0), key=lambda i: answers[i].invoked)
+    invoked = [answers[i].invoked for i in range(len(calls))]
+    began = sorted((i for i in range(len(calls)) if invoked[i] >= 0), key=invoked.__getitem__)
     number = {i: n for n, i in enumerate(began)}
-    after = [frozenset(number[j] for j in range(len(calls)) if answers[i].after >> j & 1) for i in began]
+    ended = [answers[i].after for i in began]
+    after = [frozenset(n for j, n in number.items() if before >> j & 1) for before in ended]
     return [_call(subject, *calls[i], answers[i]) for i in began], after
 
 
