@@ -89,7 +89,11 @@ class SequentialDoorbell:
 
 
 def sequential_of(program: Program):
-    own = {"queue": SequentialInputQueue, "doorbell": SequentialDoorbell, "ledger": lambda: SequentialLedger(*program.parameters[:1])}
+    own = {
+        "queue": SequentialInputQueue,
+        "doorbell": SequentialDoorbell,
+        "ledger": lambda: SequentialLedger(*program.parameters[:1]),
+    }
     return own[program.subject]() if program.subject in own else OBJECTS[program.subject](program.parameters)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pystream.verify.scheduler.objects import complaint, sequential_of
 from pystream.verify.scheduler.naming import Names
+from pystream.verify.scheduler.objects import complaint, sequential_of
 
 if TYPE_CHECKING:
     from pystream.verify.linearizability import Call, Sequential
@@ -26,7 +26,9 @@ def show(run: Run, sequential: Sequential[Any] | None = None) -> str:
     Histories are judged by `sequential`, or by the sequential object that the subject has in this package.
     """
     names = Names(run)
-    found = complaint(run, sequential) if run.fine and (sequential := sequential or sequential_of(run.program)) else None
+    found = (
+        complaint(run, sequential) if run.fine and (sequential := sequential or sequential_of(run.program)) else None
+    )
     culprit = found[0] if found else None
     lines = [*_told_verdict(run, names, found), "", *_columns(run, names, culprit), ""]
     mark = {id(culprit): "   <-- wrong first"}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pystream.verify.linearizability import (
     Call,
+    Refusal,
     Sequential,
     SequentialPaneHive,
     SequentialQueue,
-    Refusal,
     SequentialRunGate,
     SequentialTGate,
     SequentialWHive,
