@@ -31,12 +31,13 @@ TESTS = [
         *("test_t_gate.py", "test_w_hive.py", "test_run_gate.py", "test_win_set.py", "test_exact_sum.py"),
         "test_shared_windows.py",
         "test_exact_moments.py",
+        "test_multisets.py",
         *(f"overlap.py::test_{name}" for name in ("end", "refusal", "slices", "w_hive")),
     ],
     [
         *("test_pane_hive.py", "test_native_udf.py", "test_stall.py", "test_unread.py", "test_snapshot.py"),
         *("test_packed.py", "test_coalesce.py", "test_key_sweep.py", "test_found.py", "test_branches.py"),
-        *("test_ingest.py", "test_asyncio.py", "test_avg.py", "test_partials.py", "test_var_std.py"),
+        *("test_ingest.py", "test_asyncio.py", "test_avg.py", "test_partials.py", "test_var_std.py", "test_pairs.py"),
     ],
 ]
 
