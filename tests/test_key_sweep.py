@@ -253,7 +253,7 @@ def test_a_snapshot_in_which_much_waits_to_be_put_out():
                 break
         op.close(0)
         got = canonical([*got, *op])
-    assert got == [(n // 800 * 2, n, 1, 1.0) for n in range(ts * 400)][-len(got) :]
+    assert got == [(n // 800 * 2, n, 1, bits(1.0)) for n in range(ts * 400)][-len(got) :]
     assert len(got) >= 4000
 
 
