@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import threading
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from streams import ALL, stream
 from test_packed import body_of, forged
 from test_partials import ORDER, batch_of, tagged
 
 import pystream as ps
-from pystream import _native
+from pystream import _native, reference
 from pystream._native import arrow
 from pystream.designs import CANNOT
 from pystream.partials import Combine, Fold, PackedCombine, PackedFold
@@ -62,6 +64,41 @@ def test_a_long_string_that_loses_leaves_the_one_held(design):
     table = pa.table({"ts": [1] * len(strings), "k": keys * 3, "s": strings})
     result = ps.aggregate(ps.Query(ps.Window(10), "k", {"least": ps.min("s")}), [table], design=design)
     assert result["least"].to_pylist() == ["a"] * len(keys)
+
+
+def test_values_of_another_column_in_slices_of_all_keys():
+    """Keys are 0, 1, 2, ... in every slice, so slices are dense; some keys have no value at times."""
+    rows, keys = 1_200, 5
+    order = np.arange(rows) * 7_919 % 1_009
+    values = pa.array(order / 8, mask=(np.arange(rows) % keys == 3) | (order % 3 == 0))
+    table = pa.table({"ts": np.arange(rows) // keys, "k": np.arange(rows) % keys, "x": values, "by": order})
+    functions = {"most": ps.arg_max("x", "by"), "least": ps.arg_min("by", "by"), "a": ps.avg("x"), "n": ps.count()}
+    query = ps.Query(ps.Window(20, 2), "k", functions)
+    results = [ps.aggregate(query, [table, table], design=design) for design in ("mq", "runs", "sliced")]
+    assert all(result.equals(results[0]) for result in results)
+    assert set(results[0].filter(pc.equal(results[0]["k"], 3))["a"].to_pylist()) == {None}
+
+
+def test_a_median_above_all_signed_integers():
+    table = pa.table({"ts": [1, 2], "u": pa.array([2**63, 2**63 + 2**20], pa.uint64())})
+    query = ps.Query(ps.Window(10), None, {"m": ps.median("u")})
+    assert ps.aggregate(query, [table])["m"].to_pylist() == [2.0**63 + 2**19]
+
+
+@pytest.mark.parametrize("design", ["mq", "sliced"])
+def test_pairs_of_values_that_are_far_apart(design):
+    """Each of these with each: the product counts nothing, or is wide because of one of the two."""
+    some = [0.0, -0.0, 1.0, 1e300, 5e-324, math.inf, math.nan]
+    pairs = list(itertools.product(some, some))
+    rows = {"ts": [i for i in range(len(pairs)) for _ in "ab"], "x": [x for x, _ in pairs for _ in "ab"]}
+    rows |= {"y": [y + (i if abs(y) < 2 else 0) for _, y in pairs for i in (0, 1)]}
+    functions = {"c": ps.covar("x", "y", ddof=0), "s": ps.slope("y", "x"), "r": ps.corr("x", "y")}
+    query = ps.Query(ps.Window(1), None, functions)
+    got = ps.aggregate(query, [rows], design=design).to_pylist()
+    expected = reference.aggregate(
+        query, [[dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]]
+    )
+    assert repr(got) == repr(expected)
 
 
 def until_it_works(failing_memory, work) -> int:
