@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pystream._kinds import KINDS
 from pystream.aggregation import results
 from pystream.cli import rows_out
 from pystream.cli.console import progress
 from pystream.cli.file_streams import STANDARD, FileStreams, opened
-from pystream.cli.query_text import FUNCTIONS_OF_COLUMN, FUNCTIONS_OF_TWO, Asked, asked, from_toml
+from pystream.cli.query_text import FUNCTIONS_OF_COLUMN, FUNCTIONS_OF_MORE, FUNCTIONS_OF_TWO, Asked, asked, from_toml
 from pystream.data.stored_streams import ParquetStreams
 from pystream.designs import DESIGNS
 from pystream.errors import PystreamError
@@ -33,6 +34,7 @@ PENDING_MAX = 1 << 17
 
 _FUNCTIONS = textwrap.fill(
     f"Functions: count, {', '.join(f'{name}:COLUMN' for name in FUNCTIONS_OF_COLUMN)}, "
+    f"{', '.join(f'{name}:COLUMN:{KINDS[name].asks[0].upper()}' for name in FUNCTIONS_OF_MORE)}, "
     f"{', '.join(f'{name}:COLUMN:BY' for name in FUNCTIONS_OF_TWO)}.",
     width=110,
 )

@@ -207,7 +207,7 @@ def test_any_rows_in_any_files(tmp_path_factory, data):
     query = ps.Query(
         ps.Window(size, advance),
         "k",
-        {"n": ps.count(), "a": ps.avg("v"), "d": ps.std("v"), "l": ps.last("v"), "r": ps.slope("v", "k")},
+        {"n": ps.count(), "a": ps.avg("v"), "d": ps.std("v"), "l": ps.last("v"), "r": ps.slope("v", "ts")},
     )
     inputs = [table.filter(pc.field("stream") == i) for i in range(3)]
     kept = table.take(rng.permutation(n)) if data.draw(st.booleans()) else table
