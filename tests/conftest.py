@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import sys
 import threading
 
@@ -24,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("PYSTREAM_HUNT_SEED", str(random.SystemRandom().getrandbits(32)))  # one for all processes
     settings.load_profile("deep" if config.getoption("--deep") else "fast")
     if few := os.environ.get("PYSTREAM_EXAMPLES"):  # on builds that run the tests once more (builds.py)
         settings.register_profile("few", settings.get_profile("fast"), max_examples=int(few))
@@ -52,11 +54,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """What will run, and for about how long on two quiet cores."""
+    """What will run, and for about how long on two quiet cores; and the seed that is another one in each run."""
+    seed = f"state machines (model/test_hunt.py): PYSTREAM_HUNT_SEED={os.environ['PYSTREAM_HUNT_SEED']}"
     if config.getoption("--deep"):
-        return "pystream: all tests and their long versions (--deep): hours"
+        return f"pystream: all tests and their long versions (--deep): hours; {seed}"
     if config.getoption("--full"):
-        return "pystream: everything that CI runs (--full): about 22 minutes on two quiet cores"
+        return f"pystream: everything that CI runs (--full): about 22 minutes on two quiet cores; {seed}"
     return (
         "pystream: a part of every ring, about 5 minutes on two quiet cores. --full adds what CI runs besides (all "
         "models, builds with sanitizers, coverage, fuzzing), --deep the long versions"

@@ -50,6 +50,7 @@ extern struct execution {
   bool parallel;   /* the threads have started and not all ended */
   bool aborted;
   int32_t steps;
+  int32_t alone;        /* steps before and after the threads */
   int32_t time;         /* number of invocations and returns */
   int32_t since_return; /* steps since the last return */
   int32_t stale_left, failures_left, kills_left;

@@ -3,8 +3,9 @@
  *
  * Taking a mutex is a step; releasing it is not, since nothing that others do is observable between it and what was
  * before. A thread that waits for a mutex or sleeps is not a candidate for the next step (model.c). Time does not pass:
- * a sleep with a limit ends without a wake-up only when no thread can take a step. There are no spurious wake-ups: the
- * code tests its condition again after each wake-up, so they would show nothing more.
+ * a sleep with a limit ends without a wake-up only when no thread can take a step, which before and after the threads is
+ * at once. There are no spurious wake-ups: the code tests its condition again after each wake-up, so they would show
+ * nothing more.
  */
 #include "model/engine.h"
 
@@ -69,9 +70,11 @@ int model_unlock(pthread_mutex_t *m) {
 int model_sleep(pthread_cond_t *c, pthread_mutex_t *m, bool limited, const char *file, int line) {
   thread *self = running_thread();
   model_unlock(m);
-  self->sleeps = (uintptr_t)c;
+  if (!execution.parallel && !limited)
+    execution_fail(MODEL_ENDLESS, "%s:%d: nobody is there to end this sleep", file, line);
+  self->sleeps = execution.parallel ? (uintptr_t)c : 0;
   self->limited = limited;
-  self->late = false;
+  self->late = !execution.parallel;
   take((uintptr_t)m, "wake", file, line);
   return self->late ? ETIMEDOUT : 0;
 }

@@ -37,6 +37,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { ALONE_MAX = 4 * MODEL_STEPS_MAX };
+
 struct execution execution;
 driver execution_driver;
 void (*execution_on_return)(void);
@@ -239,6 +241,8 @@ void execution_step(uintptr_t address) {
       call_begin(&execution.answer[self->call]);
       self->fresh = false;
     }
+  } else if (++execution.alone == ALONE_MAX) {
+    execution_fail(MODEL_ENDLESS, "%s: no end after %d steps with no other thread", here(), ALONE_MAX);
   }
   self->knows.at[me]++;
 }
@@ -346,7 +350,7 @@ static void prepare(const model_program *program, model_outcome *outcome) {
   execution.outcome = outcome;
   execution.running = 0;
   execution.parallel = execution.aborted = false;
-  execution.steps = execution.time = execution.since_return = execution.allocations = 0;
+  execution.steps = execution.alone = execution.time = execution.since_return = execution.allocations = 0;
   memset(execution.threads, 0, sizeof execution.threads);
   outside = (vector_clock){{0}};
   for (int t = 0; t < THREADS; t++) execution.threads[t].call = -1;

@@ -1,4 +1,5 @@
-/* subject_queue.c - the lock-free queue of one input with its promises (MQ_LF), under the model. */
+/* subject_queue.c - the queue of one input with its promises, under the model: lock-free (MQ_LF) or guarded by a mutex
+   (MQ). */
 #include "model/subject.h"
 
 #include "gates/queue.h"
@@ -16,12 +17,13 @@ typedef struct {
   int64_t ts[TUPLES_MAX];
 } object;
 
+/* Parameters: whether it is guarded by a mutex. */
 static void *create(const int64_t *parameter) {
-  (void)parameter;
+  queue_kind kind = parameter[0] ? QUEUE_MUTEX : QUEUE_LOCK_FREE;
   object *o = memory_new(sizeof *o);
   o->batch = memory_new(sizeof *o->batch + sizeof *o->batch->columns);
   o->batch->columns[0] = (column){.type = PS_I64, .values = o->ts};
-  return queue_init(&o->queue, QUEUE_LOCK_FREE) && queue_reserve(&o->queue, TUPLES_MAX) ? o : NULL;
+  return queue_init(&o->queue, kind) && queue_reserve(&o->queue, TUPLES_MAX) ? o : NULL;
 }
 
 static void enqueue(object *o, int64_t ts) {

@@ -5,10 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from frame import MEMORY, SIX_CALLS, AnyRightProgram, in_order, side_by_side
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from frame import SIX_CALLS, in_order, side_by_side
 from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
 from pystream.verify.scheduler import Program
@@ -23,39 +20,6 @@ GET = ("get_next_winset",)
 def update(input, ts, key=0):
     return ("update", input, ts, key, 10**input * (ts + 1))
 
-
-# ---- operations and schedules together ----
-
-
-class AnyProgram(AnyRightProgram):
-    subject = "pane_hive"
-
-    @initialize(
-        size=st.integers(1, 4),
-        advance=st.integers(1, 3),
-        inputs=st.integers(1, 3),
-        function=st.integers(0, 1),
-        memory=MEMORY,
-    )
-    def begin(self, size, advance, inputs, function, memory):
-        self.start((size, advance, inputs, function), inputs, 1, memory)
-
-    @rule(input=st.integers(0, 2), later=st.integers(0, 3), key=st.integers(0, 3))
-    def update(self, input, later, key):
-        if (input := self.open_input(input)) is not None:
-            self.latest[input] += later
-            self.calls[input].append(update(input, self.latest[input], key))
-
-    @rule()
-    def get(self):
-        self.calls[-1].append(GET)
-
-    def after(self):
-        return [] if self.stopped() else [GET] * 4
-
-
-TestAnyProgram = AnyProgram.TestCase
-TestAnyProgram.settings = settings(stateful_step_count=14)
 
 # ---- all schedules of all small programs ----
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from frame import MEMORY, SIX_CALLS, AnyRightProgram, side_by_side
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from frame import SIX_CALLS, side_by_side
 from judge import judge_all, judge_needed, stronger_than_relaxed
 
 from pystream.verify.scheduler import Program
@@ -27,35 +24,6 @@ def insert(input, ts, step=0, n=1):
 
 
 BOTH_AT_1_AND_2 = [insert(0, 1), insert(1, 1), insert(0, 2), insert(1, 2)]
-
-# ---- operations and schedules together ----
-
-
-class AnyProgram(AnyRightProgram):
-    subject = "run_gate"
-
-    @initialize(inputs=st.integers(1, 3), readers=st.integers(1, 2), memory=MEMORY)
-    def begin(self, inputs, readers, memory):
-        self.start((inputs, readers), inputs, readers, memory)
-
-    @rule(input=st.integers(0, 2), later=st.integers(0, 2), step=st.integers(0, 2), n=st.integers(1, 4))
-    def insert(self, input, later, step, n):
-        if (input := self.open_input(input)) is not None:
-            self.calls[input].append(insert(input, self.latest[input] + later, step, n))
-            self.latest[input] += later + step * (n - 1)
-
-    @rule(reader=st.integers(0, 1), name=st.sampled_from([name for name, _ in GETS]))
-    def get(self, reader, name):
-        reader %= self.parameters[1]
-        self.calls[len(self.latest) + reader].append((name, reader))
-
-    def after(self):
-        gets = [(name, r) for r in range(self.parameters[1]) for name, _ in GETS]
-        return [] if self.stopped() else gets * 2
-
-
-TestAnyProgram = AnyProgram.TestCase
-TestAnyProgram.settings = settings(stateful_step_count=14)
 
 # ---- all schedules of all small programs ----
 

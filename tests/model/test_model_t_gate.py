@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from frame import MEMORY, SIX_CALLS, AnyProgram, in_order, side_by_side
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from frame import SIX_CALLS, in_order, side_by_side
 from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
 from pystream.verify.scheduler import Decision, Program, explore
@@ -25,55 +22,6 @@ def insert(input, ts):
 
 
 BOTH_AT_1_AND_2 = [insert(0, 1), insert(1, 1), insert(0, 2), insert(1, 2)]
-
-# ---- operations and schedules together ----
-
-
-class AnyGateProgram(AnyProgram):
-    subject = "t_gate"
-    first = 1
-
-    @initialize(
-        inputs=st.integers(1, 3),
-        readers=st.integers(1, 2),
-        levels=st.integers(1, 3),
-        full_every=st.integers(1, 3),
-        spares=st.sampled_from([-1, 1]),
-        memory=MEMORY,
-    )
-    def begin(self, inputs, readers, levels, full_every, spares, memory):
-        self.start((inputs, readers, levels, full_every, 1, 1, spares), inputs, readers, memory)
-
-    @rule(input=st.integers(0, 2), later=st.integers(0, 2))
-    def insert(self, input, later):
-        input %= len(self.latest)
-        self.latest[input] += later
-        self.calls[input].append(insert(input, self.latest[input]))
-
-    @rule(input=st.integers(0, 2), ts=st.integers(0, 5))
-    def heartbeat(self, input, ts):
-        """Stale ones too."""
-        input %= len(self.latest)
-        self.latest[input] = max(self.latest[input], ts)
-        self.calls[input].append(("heartbeat", input, ts))
-
-    @rule(input=st.integers(0, 2))
-    def close(self, input):
-        """What comes behind it is refused."""
-        input %= len(self.latest)
-        self.calls[input].append(("close", input))
-
-    @rule(reader=st.integers(0, 1))
-    def get(self, reader):
-        reader %= self.parameters[1]
-        self.calls[len(self.latest) + reader].append(("get", reader))
-
-    def after(self):
-        return [("get", r) for r in range(self.parameters[1])] * 4
-
-
-TestAnyProgram = AnyGateProgram.TestCase
-TestAnyProgram.settings = settings(stateful_step_count=14)
 
 # ---- all schedules of all small programs ----
 

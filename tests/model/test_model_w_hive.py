@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from frame import MEMORY, SIX_CALLS, AnyRightProgram, in_order, side_by_side
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from frame import SIX_CALLS, in_order, side_by_side
 from judge import judge, judge_all, judge_deep, judge_needed, stronger_than_relaxed
 
 from pystream.verify.scheduler import Program
@@ -23,46 +20,6 @@ def update(thread, ts, key=0):
     """Of the second thread's value all high bits are set: with another one it carries from word to word."""
     return ("update", thread, ts, key, (-10) ** thread * (ts + 1))
 
-
-# ---- operations and schedules together ----
-
-
-class AnyProgram(AnyRightProgram):
-    subject = "w_hive"
-
-    @initialize(
-        size=st.integers(1, 4),
-        advance=st.integers(1, 3),
-        threads=st.integers(1, 3),
-        levels=st.integers(1, 3),
-        held=st.sampled_from([LANES, SUMS, GREATEST]),
-        memory=MEMORY,
-    )
-    def begin(self, size, advance, threads, levels, held, memory):
-        self.start((size, advance, threads, levels, *held), threads, 1, memory)
-
-    @rule(thread=st.integers(0, 2), later=st.integers(0, 3), key=st.integers(0, 3))
-    def update(self, thread, later, key):
-        if (thread := self.open_input(thread)) is not None:
-            self.latest[thread] += later
-            self.calls[thread].append(update(thread, self.latest[thread], key))
-
-    @rule(thread=st.integers(0, 2), earlier=st.integers(0, 1))
-    def stale_heartbeat(self, thread, earlier):
-        """It says nothing new."""
-        if (thread := self.open_input(thread)) is not None:
-            self.calls[thread].append(("heartbeat", thread, max(self.latest[thread] - earlier, 0)))
-
-    @rule()
-    def get(self):
-        self.calls[-1].append(GET)
-
-    def after(self):
-        return [GET] * 4
-
-
-TestAnyProgram = AnyProgram.TestCase
-TestAnyProgram.settings = settings(stateful_step_count=14)
 
 # ---- all schedules of all small programs ----
 

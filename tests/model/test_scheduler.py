@@ -143,6 +143,20 @@ def test_verdicts(threads, decisions, verdict, text):
     assert text in execution.text
 
 
+def test_a_call_that_never_ends_after_the_threads_is_a_verdict():
+    """A thread was killed with a spin lock, which a later call wants."""
+    program = Program("counter", [[("increment",)]], parameters=(2,), after=[("increment",)])
+    execution = run(program, [("kill", 1)])
+    assert run(program).fine
+    assert execution.verdict == "endless"
+    assert "with no other thread" in execution.text
+
+
+def test_a_sleep_with_a_limit_ends_where_nobody_else_is():
+    program = Program("ledger", [[("pass", 1)]], parameters=(2,), before=[("put", 2), ("wait", 2)])
+    assert run(program).fine
+
+
 def test_a_wild_pointer_is_a_verdict():
     assert run(Program("litmus", [[("wild", 8)]], parameters=(1,))).verdict == "crash"
     assert run(LOST).fine  # and the process goes on

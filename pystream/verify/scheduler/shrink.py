@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pystream.verify.scheduler.explore import explore
@@ -15,29 +15,39 @@ if TYPE_CHECKING:
     from pystream.verify.scheduler._library import Library
     from pystream.verify.scheduler.program import Decision, Program
 
-#: What the search at the end looks at, per program and bound.
+#: What the search at the end looks at, per program and bound, and all that making one execution small may run.
 EXECUTIONS_MAX = 4_000
+STEPS_MAX = 3_000_000
 #: Programs whose schedules are searched: longer ones are only tried under the decisions that were found.
 CALLS_MAX = 14
 BOUND_MAX = 3
 PAIRS_MAX = 5  # calls may be needed by each other alone: two of them are left out together
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shrinker:
-    """Makes programs smaller that go wrong, as `is_right` sees it, which judges a program's histories."""
+    """Makes programs smaller that go wrong, as `is_right` sees it, which judges a program's histories.
+
+    After `steps` accesses of all executions together it ends with what it has.
+    """
 
     is_right: Callable[[Program, Any], Any]
     build: Library | None = None
     simpler: Callable[[Program], Iterator[Program]] = lambda _: iter(())  # fewer inputs, smaller parameters
+    steps: int = STEPS_MAX
+    _left: int = field(init=False, default=0)
 
     def smallest(self, program: Program, decisions: Sequence[Decision]) -> tuple[Program, list[Decision]]:
         """A program of which no call can be left out, and a schedule of it with the fewest decisions."""
+        self._left = self.steps
         program, kept = self._by_decisions(program, list(decisions))
         return self._by_search(program, kept)
 
     def _wrong(self, program: Program, decisions: Sequence[Decision]) -> Sketch | None:
+        if self._left <= 0:
+            return None
         sketch = Sketcher(program, self.build)(decisions)
+        self._left -= sketch.steps
         return None if sketch.verdict == "fine" and self.is_right(program, sketch) else sketch
 
     def _by_decisions(self, program: Program, decisions: list[Decision]) -> tuple[Program, list[Decision]]:
@@ -97,8 +107,11 @@ class Shrinker:
             for split in itertools.product(range(total + 1), repeat=len(kinds)):
                 if sum(split) != total:
                     continue
+                if self._left <= 0:
+                    return None
                 limits: dict[str, Any] = dict(zip(kinds, split, strict=True))
                 found = explore(program, executions=EXECUTIONS_MAX, keep_going=total > 0, build=self.build, **limits)
+                self._left -= found.steps
                 bad = found.first_bad(lambda h: self.is_right(program, h))
                 if bad is not None:
                     return bad.decisions
