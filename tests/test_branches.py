@@ -9,7 +9,6 @@ import threading
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from streams import ALL, stream
 from test_packed import body_of, forged
@@ -64,19 +63,6 @@ def test_a_long_string_that_loses_leaves_the_one_held(design):
     table = pa.table({"ts": [1] * len(strings), "k": keys * 3, "s": strings})
     result = ps.aggregate(ps.Query(ps.Window(10), "k", {"least": ps.min("s")}), [table], design=design)
     assert result["least"].to_pylist() == ["a"] * len(keys)
-
-
-def test_values_of_another_column_in_slices_of_all_keys():
-    """Keys are 0, 1, 2, ... in every slice, so slices are dense; some keys have no value at times."""
-    rows, keys = 1_200, 5
-    order = np.arange(rows) * 7_919 % 1_009
-    values = pa.array(order / 8, mask=(np.arange(rows) % keys == 3) | (order % 3 == 0))
-    table = pa.table({"ts": np.arange(rows) // keys, "k": np.arange(rows) % keys, "x": values, "by": order})
-    functions = {"most": ps.arg_max("x", "by"), "least": ps.arg_min("by", "by"), "a": ps.avg("x"), "n": ps.count()}
-    query = ps.Query(ps.Window(20, 2), "k", functions)
-    results = [ps.aggregate(query, [table, table], design=design) for design in ("mq", "runs", "sliced")]
-    assert all(result.equals(results[0]) for result in results)
-    assert set(results[0].filter(pc.equal(results[0]["k"], 3))["a"].to_pylist()) == {None}
 
 
 def test_a_median_above_all_signed_integers():

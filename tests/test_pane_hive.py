@@ -80,6 +80,15 @@ def test_many_slices_held_equal_mq(size, functions, keys):
         same(query, [sums_stream(rng, 2000, 1000, keys) for _ in range(6)], cut=100)
 
 
+def test_slices_of_values_that_own_no_memory_are_added_up():
+    """Few keys and many inputs; the other functions, which own memory, keep slices from being added up."""
+    own = ("var", "std", "covar", "slope", "intercept", "corr", "n_unique", "median", "quantile", "approx_quantile")
+    own += ("top_k", "bottom_k", "histogram")
+    query = ps.Query(ps.Window(150, 1), "k", {name: f for name, f in NUMBERS.items() if f.function not in own})
+    rng = np.random.default_rng(7)
+    same(query, [stream(rng, 1000, 1000, keys=5) for _ in range(6)], cut=100)
+
+
 def settle(op: ps.Operator, added: list[pa.Table]) -> None:
     """Wait until the output thread has come as far as it can with what was added, which is something of each input."""
     ts, input = min((t["ts"][-1].as_py(), i) for i, t in enumerate(added))
