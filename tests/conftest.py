@@ -61,7 +61,7 @@ def pytest_report_header(config: pytest.Config) -> str:
     if config.getoption("--full"):
         return f"pystream: everything that CI runs (--full): about 22 minutes on two quiet cores; {seed}"
     return (
-        "pystream: a part of every ring, about 5 minutes on two quiet cores. --full adds what CI runs besides (all "
+        "pystream: a part of every ring, about 7 minutes on two quiet cores. --full adds what CI runs besides (all "
         "models, builds with sanitizers, coverage, fuzzing), --deep the long versions"
     )
 

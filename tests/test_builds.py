@@ -47,7 +47,7 @@ def check(folder, file: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "file"),
     [
-        pytest.param(kind, file, marks=[] if (kind, file) == ("small", "test_packed.py") else pytest.mark.full)
+        pytest.param(kind, file, marks=[] if (kind, file) == ("small", "test_borders.py") else pytest.mark.full)
         for kind, files in FILES.items()
         for file in files
     ],
