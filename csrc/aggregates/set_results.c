@@ -25,9 +25,9 @@ static double select_place(const multiset *m, double place, uint64_t word[2]) {
   return place - whole;
 }
 
-/* As NumPy interpolates. What NumPy makes NaN of a number and an infinity is the infinity. */
+/* As NumPy interpolates; from is not above to. What NumPy makes NaN of a number and an infinity is the infinity. */
 static double interpolate(double from, double to, double span, double rest) {
-  if (rest == 0 || from == to) return from;
+  if (rest <= 0 || from >= to) return from;
   if (isinf(from) || isinf(to)) return from + to;
   if (isinf(span)) return from * (1 - rest) + to * rest;
   return rest < 0.5 ? from + span * rest : to - span * (1 - rest);
@@ -66,7 +66,7 @@ static uint64_t quantile_of(const aggregate *a, const multiset *m) {
 }
 
 static double bucket_double(const aggregate *a, uint64_t word) {
-  if (word == BUCKET_NAN) return NAN;
+  if (word == BUCKET_NAN) return (double)NAN;
   if (word == BUCKET_ZERO) return 0;
   if (word > BUCKET_ZERO) return bucket_middle(word - BUCKET_ZERO, a->set->bits);
   return -bucket_middle(BUCKET_ZERO - word, a->set->bits);

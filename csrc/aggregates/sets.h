@@ -45,7 +45,7 @@ static inline uint64_t bucket_of(uint64_t x, int32_t bits) {
 
 /* The middle of a bucket. */
 static inline double bucket_middle(uint64_t bucket, int32_t bits) {
-  if (bucket == bucket_infinite(bits)) return INFINITY;
+  if (bucket == bucket_infinite(bits)) return (double)INFINITY;
   bool normal = bucket >= bucket_normal(bits);
   if (normal) bucket -= (uint64_t)BUCKET_SCALE << bits;
   double x = bits_double((bucket << (52 - bits)) | UINT64_C(1) << (51 - bits));
@@ -68,7 +68,7 @@ static inline uint64_t ordered_word(const aggregate *a, uint64_t value) {
 
 static inline uint64_t bucket_word(const aggregate *a, uint64_t value) {
   uint64_t x = double_bits(value_double(value, a->type)), size = x & ~VALUE_SIGN;
-  if (size > double_bits(INFINITY)) return BUCKET_NAN;
+  if (size > double_bits((double)INFINITY)) return BUCKET_NAN;
   if (size == 0) return BUCKET_ZERO;
   uint64_t bucket = bucket_of(size, a->set->bits);
   return x & VALUE_SIGN ? BUCKET_ZERO - bucket : BUCKET_ZERO + bucket;
