@@ -114,6 +114,28 @@ def test_json_has_no_nan(tmp_path):
     assert [json.loads(line)["v"] for line in out.read_text().splitlines()] == [None, None, 1.5]
 
 
+LISTS = ["--window", "10", "--key", "k", "--agg", "top=top_k:v:2", "--agg", "h=histogram:v:5,50"]
+
+
+def test_lists_are_shown_and_written(tmp_path):
+    values = pa.table({"ts": [1, 2, 3, 4], "k": ["a", "b", "a", "c"], "v": [12.5, 7.0, float("nan"), None]})
+    file, out = write(tmp_path / "a.parquet", values), tmp_path / "o.jsonl"
+    shown = invoke(file, *LISTS).stdout
+    assert "[nan, 12.5]" in shown
+    assert "[0, 1, 1]" in shown
+    invoke(file, *LISTS, "--out", out)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["top"], row["h"]) for row in rows] == [
+        ([None, 12.5], [0, 1, 1]),
+        ([7.0], [0, 1, 0]),
+        (None, [0, 0, 0]),
+    ]
+    assert "'top' of type list<item: double> cannot be written as CSV" in refused(
+        file, *LISTS, "--out", tmp_path / "o.csv"
+    )
+    assert not (tmp_path / "o.csv").exists()
+
+
 def test_json_has_no_bytes(tmp_path):
     file = write(tmp_path / "a.parquet", pa.table({"ts": [1], "k": [b"\xff"]}))
     said = refused(file, *["--window", "10", "--key", "k", "--agg", "n=count", "--out"], tmp_path / "o.jsonl")

@@ -6,11 +6,13 @@ import json
 import math
 import sys
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 import click
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 from rich.text import Text
@@ -64,22 +66,39 @@ class JsonLinesWriter:
 def _for_json(column: pa.Array) -> list[Any]:
     if pa.types.is_floating(column.type):
         return [v if v is not None and math.isfinite(v) else None for v in column.to_pylist()]
+    if pa.types.is_list(column.type):
+        return _of_lists(column, _for_json)
     plain = pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
     values: list[Any] = (column if plain else column.cast(pa.string())).to_pylist()
     return values
 
 
+def _of_lists(column: pa.Array | pa.ChunkedArray, of: Callable[[Any], list[Any]]) -> list[Any]:
+    """Apply what is for a column to the values of all lists together, and cut the result into lists again."""
+    values, lengths = iter(of(pc.list_flatten(column))), pc.list_value_length(column).to_pylist()
+    return [None if n is None else [*islice(values, n)] for n in lengths]
+
+
+def _csv_writer(sink: Sink, schema: pa.Schema) -> Any:
+    for field in schema:
+        if pa.types.is_nested(field.type):
+            raise SchemaError(
+                f"column {field.name!r} of type {field.type} cannot be written as CSV; take parquet or JSON lines"
+            )
+    return pyarrow.csv.CSVWriter(sink, schema)
+
+
 #: Writers by the ending of the file. They take a path or an open file, and the schema.
 FORMATS: dict[str, Callable[[Sink, pa.Schema], Any]] = {
     ".parquet": pq.ParquetWriter,
-    ".csv": pyarrow.csv.CSVWriter,
+    ".csv": _csv_writer,
     ".arrow": pa.ipc.new_file,
     ".jsonl": JsonLinesWriter,
 }
 
 #: Writers to standard output by what --format calls them: those that need not go back in the file.
 STREAMS: dict[str, Callable[[Sink, pa.Schema], Any]] = {
-    "csv": pyarrow.csv.CSVWriter,
+    "csv": _csv_writer,
     "jsonl": JsonLinesWriter,
     "ipc": pa.ipc.new_stream,
 }
@@ -150,6 +169,8 @@ def _column_texts(column: pa.ChunkedArray) -> list[str]:
         return ["" if v is None else _number(v) for v in column.to_pylist()]
     if pa.types.is_binary(column.type) or pa.types.is_fixed_size_binary(column.type):
         return ["" if v is None else v.hex() for v in column.to_pylist()]
+    if pa.types.is_list(column.type):
+        return ["" if v is None else f"[{', '.join(v)}]" for v in _of_lists(column, _column_texts)]
     return ["" if v is None else _printable(v) for v in column.cast(pa.string()).to_pylist()]
 
 
